@@ -30,7 +30,7 @@ const selection = (() => {
     return {
       ...values,
       names: positionals,
-      works: selectBenchmarks({ suites, standings, names: positionals, ...values }),
+      selected: selectBenchmarks({ suites, standings, names: positionals, ...values }),
     }
   } catch (error) {
     const isOption = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
@@ -39,12 +39,12 @@ const selection = (() => {
     process.exit(2)
   }
 })()
-const { quick, json, names, works } = selection
+const { quick, json, names, selected: works } = selection
 
-const place = environment()
+const machine = environment()
 const print = json ? () => {} : console.log
 print(
-  `node ${place.node}, ${place.cpu}, load ${place.load.join(' ')}, packages from ${place.packages}; ` +
+  `node ${machine.node}, ${machine.cpu}, load ${machine.load.join(' ')}, packages from ${machine.packages}; ` +
     `each figure is from new processes${quick ? ', quick' : ''}\n`,
 )
 // Quick and partial results do not overwrite full ones.
@@ -65,7 +65,15 @@ for (const [at, { suite, benchmark, rounds }] of works.entries()) {
   targets += verdicts.filter(({ met }) => met !== undefined).length
   missed += verdicts.filter(({ met }) => met === false).length
   print(table(suite, benchmark, rows, verdicts))
-  const result = { suite, benchmark: benchmark.name, title: benchmark.title, quick, place, rows, verdicts }
+  const result = {
+    suite,
+    benchmark: benchmark.name,
+    title: benchmark.title,
+    quick,
+    environment: machine,
+    rows,
+    verdicts,
+  }
   writeFileSync(join(folder, `${suite}-${benchmark.name}.json`), `${JSON.stringify(result, null, 2)}\n`)
   printed.push(result)
 }
@@ -82,11 +90,14 @@ if (selection.verify) {
   print(`${claims} claims: ${passed} pass, ${undecided} undecided, ${failures.length} FAIL`)
   for (const failure of failures) print(`  FAIL ${failure}`)
 }
-if (json) console.log(JSON.stringify({ place, quick, benchmarks: printed, standings: results, failures }, null, 2))
+if (json)
+  console.log(
+    JSON.stringify({ environment: machine, quick, benchmarks: printed, standings: results, failures }, null, 2),
+  )
 process.exitCode = failed > 0 || (selection.verify && failures.length > 0) ? 1 : 0
 
 if (!quick && failed === 0) {
   const isComplete = names.length === 0 && (!selection.verify || selection.publish)
-  const files = [...drawGrowth(measured), ...(isComplete ? publish({ place, stands: results }) : [])]
+  const files = [...drawGrowth(measured), ...(isComplete ? publish({ environment: machine, standings: results }) : [])]
   if (files.length > 0) print(`written: ${files.join(', ')}`)
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { interval, ruleInterval } from './harness/interval.ts'
 import type { Row } from './harness/run-rounds.ts'
 import { SelectionError, selectBenchmarks } from './harness/select-benchmarks.ts'
-import { claims, evaluateStanding, needsOf, type Standing } from './harness/standing.ts'
+import { evaluateStanding, hasClaim, needsOf, type Standing } from './harness/standing.ts'
 import { verify } from './harness/verify.ts'
 import { charts } from './report/charts.ts'
 import { growthChart } from './report/growth-chart.ts'
@@ -79,7 +79,7 @@ describe('a row of the standings table', () => {
     expect(result.peer).toEqual({ name: 'fast', cost: 50, value: 0.22, low: 0.2, high: 0.5, rounds: 5 })
     expect(result.floor).toMatchObject({ cost: 5, value: 2.2, low: 1.8, high: 4 })
     expect(result.growth?.value).toBeCloseTo(1)
-    expect(result.held.map(({ claim, ruling }) => [claim, ruling])).toEqual([
+    expect(result.claims.map(({ claim, ruling }) => [claim, ruling])).toEqual([
       ['peer', 'pass'],
       ['floor', 'undecided'],
       ['growth', 'pass'],
@@ -87,15 +87,15 @@ describe('a row of the standings table', () => {
   })
 
   test('fails if every round exceeds the claim', () => {
-    const { held } = evaluateStanding(standing, measuredWith([45, 50, 55, 60, 65]))
-    expect(held.map(({ ruling }) => ruling)).toEqual(['fail', 'fail', 'pass'])
+    const { claims } = evaluateStanding(standing, measuredWith([45, 50, 55, 60, 65]))
+    expect(claims.map(({ ruling }) => ruling)).toEqual(['fail', 'fail', 'pass'])
   })
 
   test('is undecided if a peer with a higher median may be cheaper', () => {
     const measured = measuredWith(five(10))
     measured.get('suite/benchmark')?.splice(1, 1, row('slow', [15, 15, 90, 90, 90]))
-    const { peer, held } = evaluateStanding(standing, measured)
-    expect([peer?.name, held[0]?.ruling]).toEqual(['fast', 'undecided'])
+    const { peer, claims } = evaluateStanding(standing, measured)
+    expect([peer?.name, claims[0]?.ruling]).toEqual(['fast', 'undecided'])
   })
 
   test.each([0, 1, 2, 3])('reports claims as unmeasured if contender %i failed', index => {
@@ -103,8 +103,8 @@ describe('a row of the standings table', () => {
     const rows = measured.get('suite/benchmark') ?? []
     rows.splice(index, 1, row(rows[index]?.name ?? '', [], { error: 'wrong' }))
     const result = evaluateStanding(standing, measured)
-    expect(result.held).toHaveLength(3)
-    expect(result.held.map(({ ruling }) => ruling)).toContain('unmeasured')
+    expect(result.claims).toHaveLength(3)
+    expect(result.claims.map(({ ruling }) => ruling)).toContain('unmeasured')
     expect(verify([result]).failures).toHaveLength(index === 0 ? 2 : 1)
   })
 
@@ -120,8 +120,8 @@ describe('a row of the standings table', () => {
 })
 
 describe('verify', () => {
-  const beaten = (benchmark: string, ahead?: string): Standing => {
-    return { job: benchmark, benchmark, ours: 'ours', peers: ['fast'], ...(ahead && { ahead }) }
+  const rowBehind = (benchmark: string, aheadReason?: string): Standing => {
+    return { job: benchmark, benchmark, ours: 'ours', peers: ['fast'], ...(aheadReason && { aheadReason }) }
   }
   const failuresOf = (rows: readonly Standing[]) => {
     const measured = new Map(rows.map(row => [row.benchmark, rowsOf()]))
@@ -130,13 +130,13 @@ describe('verify', () => {
   const rowsOf = () => [row('ours', five(2)), row('fast', five(1))]
 
   test('allows three rows with a peer ahead, each with a reason', () => {
-    const rows = ['a/a', 'b/b', 'c/c'].map(path => beaten(path, 'a reason'))
+    const rows = ['a/a', 'b/b', 'c/c'].map(path => rowBehind(path, 'a reason'))
     expect(failuresOf(rows)).toEqual([])
-    expect(failuresOf([...rows, beaten('d/d', 'a reason')])).toEqual([
+    expect(failuresOf([...rows, rowBehind('d/d', 'a reason')])).toEqual([
       expect.stringMatching(/^a peer is ahead in 4 rows/),
     ])
-    expect(failuresOf([beaten('a/a')])).toEqual(['a/a: a peer is ahead without a reason'])
-    expect(failuresOf([beaten('log/append', 'a reason')])).toEqual(['log/append: a peer is ahead'])
+    expect(failuresOf([rowBehind('a/a')])).toEqual(['a/a: a peer is ahead without a reason'])
+    expect(failuresOf([rowBehind('log/append', 'a reason')])).toEqual(['log/append: a peer is ahead'])
   })
 })
 
@@ -165,17 +165,17 @@ describe('the standings', () => {
   })
 
   test.each(standings)('$job: includes every peer of its benchmark or gives a reason', row => {
-    const { benchmark, peers = [], leftOut = [] } = row
-    const kin = benchmarks.get(benchmark)?.contenders.filter(({ kind }) => kind === 'peer') ?? []
-    const missing = kin.map(({ name }) => name).filter(name => !peers.includes(name))
-    expect(missing.filter(name => !leftOut.some(([part]) => name.includes(part)))).toEqual([])
-    expect(leftOut.filter(([part]) => !missing.some(name => name.includes(part)))).toEqual([])
+    const { benchmark, peers = [], excluded = [] } = row
+    const benchmarkPeers = benchmarks.get(benchmark)?.contenders.filter(({ kind }) => kind === 'peer') ?? []
+    const missing = benchmarkPeers.map(({ name }) => name).filter(name => !peers.includes(name))
+    expect(missing.filter(name => !excluded.some(([part]) => name.includes(part)))).toEqual([])
+    expect(excluded.filter(([part]) => !missing.some(name => name.includes(part)))).toEqual([])
   })
 
   test('every claim over a peer is at most 1, or the row gives a reason', () => {
-    const withoutReason = standings.filter(({ atMost = 2, peers, ahead }) => peers && atMost > 1 && !ahead)
+    const withoutReason = standings.filter(({ atMost = 2, peers, aheadReason }) => peers && atMost > 1 && !aheadReason)
     expect(withoutReason.map(({ job }) => job)).toEqual([])
-    expect(standings.filter(({ ahead }) => ahead).length).toBeLessThanOrEqual(3)
+    expect(standings.filter(({ aheadReason }) => aheadReason).length).toBeLessThanOrEqual(3)
   })
 
   test('the growth charts name existing contenders', () => {
@@ -188,7 +188,7 @@ describe('the standings', () => {
     const results = load()
     expect(withMeasured(page, results)).toBe(page)
     expect(() => withMeasured('# Performance', results)).toThrow('no markers')
-    expect(results.stands.map(({ job, tail }) => [job, tail])).toEqual(standings.map(({ job, tail }) => [job, tail]))
+    expect(results.standings.map(({ job, tail }) => [job, tail])).toEqual(standings.map(({ job, tail }) => [job, tail]))
     for (const name of ['ratios', ...charts.map(({ name }) => name)]) {
       expect(page).toContain(`images/${name}.svg`)
       expect(existsSync(join(DOCS, 'images', `${name}.svg`))).toBe(true)
@@ -198,8 +198,8 @@ describe('the standings', () => {
 
 describe('selectBenchmarks', () => {
   const options = { suites, standings, names: [], quick: false, verify: false }
-  const paths = (works: ReturnType<typeof selectBenchmarks>) =>
-    works.map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
+  const paths = (selected: ReturnType<typeof selectBenchmarks>) =>
+    selected.map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
 
   test('selects everything, or the named suites and benchmarks', () => {
     expect(paths(selectBenchmarks(options)).length).toBe(suites.flatMap(({ benchmarks }) => benchmarks(false)).length)
@@ -211,13 +211,13 @@ describe('selectBenchmarks', () => {
   })
 
   test('selects the contenders of the standings with `verify`', () => {
-    const works = selectBenchmarks({ ...options, verify: true })
+    const selected = selectBenchmarks({ ...options, verify: true })
     const needed = new Set(standings.flatMap(row => [...needsOf(row).keys()]))
-    expect(new Set(paths(works))).toEqual(needed)
-    const few = works.filter(({ rounds }) => rounds < 5).map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
-    const claimed = standings.filter(claims).flatMap(row => [...needsOf(row).keys()])
+    expect(new Set(paths(selected))).toEqual(needed)
+    const few = selected.filter(({ rounds }) => rounds < 5).map(({ suite, benchmark }) => `${suite}/${benchmark.name}`)
+    const claimed = standings.filter(hasClaim).flatMap(row => [...needsOf(row).keys()])
     expect(claimed.filter(path => few.includes(path))).toEqual([])
-    const batches = works.find(({ suite, benchmark }) => `${suite}/${benchmark.name}` === 'reduce/batches')
+    const batches = selected.find(({ suite, benchmark }) => `${suite}/${benchmark.name}` === 'reduce/batches')
     expect(batches?.benchmark.contenders.map(({ name }) => name)).not.toContain('millrace, 1 a batch')
   })
 
@@ -243,8 +243,8 @@ describe('a chart', () => {
     const chart = {
       name: 'n',
       title: 'a < b',
-      across: 'x',
-      up: 'y',
+      xLabel: 'x',
+      yLabel: 'y',
       unit: 'cpu' as const,
       curves: [{ label: 'Ours', points }],
     }

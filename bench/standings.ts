@@ -16,7 +16,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'reduce/batches',
     ours: 'millrace, 64 a batch, a view after each',
     peers: ['MUI processStream', 'AI SDK Chat'],
-    leftOut: [['TanStack', 'it costs a thousand times more at this length and takes minutes']],
+    excluded: [['TanStack', 'it costs a thousand times more at this length and takes minutes']],
     floor: 'a string that grows',
     atMost: 0.5,
     growth: { benchmark: 'reduce/growth', small: 'millrace, 100 x 10,000', large: 'millrace, 1 x 1,000,000' },
@@ -33,13 +33,13 @@ export const standings: readonly Standing[] = [
   {
     job: 'a delta after 500 messages',
     benchmark: 'reduce/history',
-    ours: 'millrace, 8 a batch, what changed after each; after 500 messages',
+    ours: 'millrace, 8 a batch, the changes after each; after 500 messages',
     peers: [
       'MUI processStream; after 500 messages',
       'AI SDK Chat; after 500 messages',
       'TanStack StreamProcessor; after 500 messages',
     ],
-    leftOut: [['after 0 messages', OTHER_SIZE]],
+    excluded: [['after 0 messages', OTHER_SIZE]],
     atMost: 0.5,
   },
   {
@@ -64,7 +64,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'structured/fields',
     ours: 'FieldWatcher, wildcards, 1 x 1 MB',
     peers: ['jsonriver, 1 x 1 MB'],
-    leftOut: [[' KB', OTHER_SIZE]],
+    excluded: [[' KB', OTHER_SIZE]],
     floor: 'JsonStream, an update a delta, 1 x 1 MB',
     atMost: 1,
     growth: { small: 'FieldWatcher, wildcards, 100 x 10 KB', large: 'FieldWatcher, wildcards, 1 x 1 MB' },
@@ -101,7 +101,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'validate/uniform',
     ours: 'millrace checkChunk',
     peers: ['a zod discriminatedUnion'],
-    leftOut: [['our ChunkSchema', 'it is ours, for applications with zod']],
+    excluded: [['our ChunkSchema', 'it is ours, for applications with zod']],
     atMost: 0.5,
     quick: true,
   },
@@ -127,9 +127,9 @@ export const standings: readonly Standing[] = [
   {
     job: 'a token for a late reader',
     benchmark: 'log/catch-up',
-    ours: 'ours, said at once, live, 1 reader',
+    ours: 'ours, 1,000 tokens an append, live, 1 reader',
     peers: ['resumable-stream, tokens, live, 1 reader', 'resumable-stream, events, live, 1 reader'],
-    leftOut: [[', 10 readers', OTHER_SIZE]],
+    excluded: [[', 10 readers', OTHER_SIZE]],
     atMost: 1,
   },
   {
@@ -137,7 +137,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'log/readers',
     ours: 'ours, 10 readers',
     peers: ['resumable-stream, 10 readers'],
-    leftOut: [
+    excluded: [
       ['no readers', OTHER_SIZE],
       [', 1 reader', OTHER_SIZE],
       [', 100 readers', OTHER_SIZE],
@@ -167,7 +167,7 @@ export const standings: readonly Standing[] = [
     ours: 'ours, memory',
     peers: ['AI SDK streamText'],
     atMost: 3,
-    ahead: STEPS,
+    aheadReason: STEPS,
   },
   ...[1, 100, 1000].map(
     (readers): Standing => ({
@@ -177,7 +177,7 @@ export const standings: readonly Standing[] = [
       peers: ['Hono streamSSE, writeSSE', 'Hono streamSSE, 16 events a write'],
       floor: 'node http, 16 events a write',
       atMost: readers === 1 ? 5 : 1,
-      ...(readers === 1 && { ahead: ONE_READER }),
+      ...(readers === 1 && { aheadReason: ONE_READER }),
       ...(readers > 1 && { atMostOfFloor: 1.25 }),
       ...(readers === 100 && { quick: true }),
     }),
@@ -200,9 +200,9 @@ export const standings: readonly Standing[] = [
     atMost: 1,
   },
   ...['memory', 'disk'].map(
-    (where): Standing => ({
-      job: `catching up over HTTP, 20,000 entries, ${where}`,
-      benchmark: `server/catch-up-${where}-20000`,
+    (storage): Standing => ({
+      job: `catching up over HTTP, 20,000 entries, ${storage}`,
+      benchmark: `server/catch-up-${storage}-20000`,
       ours: 'ours, entry by entry',
       peers: ['durable-streams, SSE', 'durable-streams, one reply'],
       atMost: 1,
@@ -220,7 +220,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'client/store',
     ours: 'ours, 10,000 messages',
     peers: ['AI SDK Chat, 10,000 messages', 'TanStack StreamProcessor, 10,000 messages'],
-    leftOut: [
+    excluded: [
       ['MUI ChatStore, 10,000', 'it takes milliseconds per delta'],
       [', 0 messages', OTHER_SIZE],
       [', 500 messages', OTHER_SIZE],
@@ -233,7 +233,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'client/store',
     ours: 'ours, 0 messages',
     peers: ['MUI ChatStore, 0 messages', 'AI SDK Chat, 0 messages', 'TanStack StreamProcessor, 0 messages'],
-    leftOut: [
+    excluded: [
       [',000 messages', OTHER_SIZE],
       [', 500 messages', OTHER_SIZE],
     ],
@@ -253,7 +253,7 @@ export const standings: readonly Standing[] = [
       benchmark: 'dialects/encode',
       ours: `millrace, ${dialect}`,
       peers: [dialect === 'tanstack' ? 'TanStack toServerSentEventsStream' : 'AI SDK JsonToSseTransformStream'],
-      leftOut: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_FORMAT]],
+      excluded: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_FORMAT]],
       atMost: 0.5,
       growth: {
         benchmark: 'dialects/growth',
@@ -267,15 +267,15 @@ export const standings: readonly Standing[] = [
       benchmark: 'dialects/decode',
       ours: `millrace, ${dialect}`,
       peers: [dialect === 'tanstack' ? 'TanStack fetchServerSentEvents' : 'AI SDK DefaultChatTransport'],
-      leftOut: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_FORMAT]],
+      excluded: [[dialect === 'tanstack' ? 'AI SDK' : 'TanStack', OTHER_FORMAT]],
       atMost: 0.5,
     },
   ]),
   ...(
     [
       { rate: 50, atMost: 1 },
-      { rate: 500, atMost: 2, ahead: COALESCED },
-      { rate: 5000, atMost: 1, leftOut: [['TanStack', 'it takes a minute for one second of tokens']] },
+      { rate: 500, atMost: 2, aheadReason: COALESCED },
+      { rate: 5000, atMost: 1, excluded: [['TanStack', 'it takes a minute for one second of tokens']] },
     ] as const
   ).map(
     ({ rate, ...claimed }): Standing => ({
@@ -314,7 +314,7 @@ export const standings: readonly Standing[] = [
     benchmark: 'scale/sessions-streaming',
     ours: 'ours, sqlite',
     peers: ['AI SDK streamText', 'AI SDK streamText, kept by resumable-stream'],
-    leftOut: [['Hono', 'it only carries events, without a model or a session']],
+    excluded: [['Hono', 'it only carries events, without a model or a session']],
     floor: 'node http',
     atMost: 1,
   },
@@ -322,7 +322,7 @@ export const standings: readonly Standing[] = [
     job: 'an append to one of 1,000 readers, a session each',
     benchmark: 'scale/readers',
     ours: 'ours, sqlite, a session each',
-    leftOut: [
+    excluded: [
       ['durable-streams', 'it is in memory here and ours on disk: server/latency-disk has both on disk'],
       ['Hono', 'it has no log, like the floor'],
     ],

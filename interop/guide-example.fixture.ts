@@ -6,7 +6,7 @@ import type { App } from '@millrace/server'
 import { onTestFinished } from 'vitest'
 
 /** Runs the TypeScript blocks of a page of the guide as one program, followed by `more`. Returns its output. */
-export function run(page: string, more = ''): string {
+export function runGuide(page: string, more = ''): string {
   const text = readFileSync(join(import.meta.dirname, '../docs/guide', page), 'utf8')
   const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
   // Inside this package, which has the packages of other systems installed.

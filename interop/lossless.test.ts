@@ -5,12 +5,12 @@ import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
 import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { type Recorded, recorded, scenarios } from './recorded-runs.fixture.ts'
+import { type RecordedRun, recordRun, scenarios } from './recorded-runs.fixture.ts'
 
 describe.each(DIALECTS)('$name', dialect => {
   test('decodes every run, live and replayed, to the encoded chunks', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
-      const run = await recorded(scenario)
+      const run = await recordRun(scenario)
       expect(roundTrip(dialect, run.live, run)).toEqual(run.live.map(attributed))
       expect(roundTrip(dialect, run.replay, run)).toEqual(run.replay.map(attributed))
     })
@@ -48,7 +48,11 @@ function attributed({ chunk, origin }: DecodedChunk): AttributedChunk {
 /** Chunks that contain their origin. */
 const AGENTS = /^subagent-/
 
-function roundTrip(dialect: Dialect<unknown>, entries: Recorded['live'], { status }: Recorded): AttributedChunk[] {
+function roundTrip(
+  dialect: Dialect<unknown>,
+  entries: RecordedRun['live'],
+  { status }: RecordedRun,
+): AttributedChunk[] {
   const encoder = dialect.encoder()
   const decoder = dialect.decoder()
   const events = entries.flatMap(entry => encoder.encode(entry))

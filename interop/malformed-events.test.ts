@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { arbitraryChunk } from '../packages/protocol/src/catalogue/chunk.fixture.ts'
 import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { type Recorded, recorded, type Scenario, scenarios } from './recorded-runs.fixture.ts'
+import { type RecordedRun, recordRun, type Scenario, scenarios } from './recorded-runs.fixture.ts'
 
 /** Fields of an interrupt. */
 const ASKED = ['id', 'reason', 'message', 'toolCallId', 'responseSchema', 'expiresAt', 'metadata'] as const
@@ -218,7 +218,7 @@ const FOREIGN = [
   ],
 ]
 
-function runIn(dialect: Dialect<unknown>, { live, status }: Recorded): readonly unknown[] {
+function runIn(dialect: Dialect<unknown>, { live, status }: RecordedRun): readonly unknown[] {
   const encoder = dialect.encoder()
   return [...live.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
 }
@@ -252,12 +252,12 @@ function placesIn(value: unknown, depth = 0): [Holder, string][] {
   ]
 }
 
-const runs = new Map<string, Promise<Recorded>>()
+const runs = new Map<string, Promise<RecordedRun>>()
 
 /** The run of a scenario, recorded once for all dialects. */
-function runOf(scenario: Scenario): Promise<Recorded> {
+function runOf(scenario: Scenario): Promise<RecordedRun> {
   const key = JSON.stringify(scenario)
-  const run = runs.get(key) ?? recorded(scenario)
+  const run = runs.get(key) ?? recordRun(scenario)
   runs.set(key, run)
   return run
 }

@@ -6,11 +6,11 @@ import type { Chunk } from '@millrace/protocol'
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
 import { ChatClient as LegacyClient, fetchServerSentEvents as legacyEvents } from 'seed-tanstack-ai-client'
 import { expect, test } from 'vitest'
-import { client as agUiClient, user } from './ag-ui/ag-ui-client.fixture.ts'
+import { openClient as agUiClient, userMessage } from './ag-ui/ag-ui-client.fixture.ts'
 import { chatWith } from './ai-sdk/ai-sdk-chat.fixture.ts'
 import { openBackend } from './backend.fixture.ts'
-import { all, HelixClient } from './helix/helix-client.fixture.ts'
-import { besideIn, chunksIn, posted } from './kortyx/kortyx-page.fixture.ts'
+import { HelixClient, readAllEvents } from './helix/helix-client.fixture.ts'
+import { chunksIn, extraChunksIn, post } from './kortyx/kortyx-page.fixture.ts'
 import { Page } from './mui/mui-page.fixture.tsx'
 
 const METADATA = { response: { id: 'answer-1', modelId: 'scripted-1' } }
@@ -61,7 +61,7 @@ test('TanStack AI 0.2: an additional chunk, because its messages have no metadat
 })
 
 test('AG-UI: a custom event, because its messages have no metadata', async () => {
-  const { agent, events } = agUiClient(await openBackend(), 'signer', [user('sign')])
+  const { agent, events } = agUiClient(await openBackend(), 'signer', [userMessage('sign')])
   await agent.runAgent()
   expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Signed.' })
   expect(agent.messages.at(-1)).not.toHaveProperty('metadata.response')
@@ -71,14 +71,14 @@ test('AG-UI: a custom event, because its messages have no metadata', async () =>
 test('Kortyx: a chunk that its clients ignore, because it has only trace metadata', async () => {
   const { url } = await openBackend()
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'sign' }] }
-  const chunks = chunksIn(await (await posted(`${url}/api/kortyx/signer`, body)).text())
-  expect(besideIn(chunks)).toContainEqual(METADATA_CHUNK)
+  const chunks = chunksIn(await (await post(`${url}/api/kortyx/signer`, body)).text())
+  expect(extraChunksIn(chunks)).toContainEqual(METADATA_CHUNK)
 })
 
 test('Helix: a custom chunk, because it has no message metadata', async () => {
   const { url } = await openBackend()
   const client = new HelixClient(url, 'signer')
-  const received = await all(await client.post('start', { message: 'sign' }, 'text/event-stream'))
+  const received = await readAllEvents(await client.post('start', { message: 'sign' }, 'text/event-stream'))
   const custom = received.flatMap(event =>
     event.type === 'chunk' && event.chunk.type === 'custom' ? [event.chunk] : [],
   )

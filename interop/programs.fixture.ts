@@ -24,29 +24,29 @@ type Scripted = ReturnType<typeof scriptedModel>
 export interface Step {
   readonly reasoning: string
   readonly text: string
-  readonly calls: readonly CallName[]
-  readonly extras: readonly Extra[]
+  readonly calls: readonly ScriptedCall[]
+  readonly extras: readonly ExtraContent[]
   /** Number of attempts that fail after this content. */
   readonly failures: number
 }
 
-export type CallName = 'weigh' | 'sell' | 'locate' | 'broken' | 'counted' | 'nonsense'
-export type Extra = 'url' | 'document' | 'file' | 'provider' | 'response'
+export type ScriptedCall = 'weigh' | 'sell' | 'locate' | 'broken' | 'counted' | 'nonsense'
+export type ExtraContent = 'url' | 'document' | 'file' | 'provider' | 'response'
 
 /** Reaction of a user to a pause. `claimed` claims the call before it answers. */
-export type Reply = 'yes' | 'claimed' | 'no' | 'stop'
+export type UserReply = 'yes' | 'claimed' | 'no' | 'stop'
 
 /** History of the session: none, another turn, or a turn that the run replaces. */
-export type Past = 'nothing' | 'turn' | 'retried' | 'edited'
+export type SessionHistory = 'nothing' | 'turn' | 'retried' | 'edited'
 
 /** A random scenario. */
 export interface Scenario {
   readonly kind: 'agent' | 'object' | 'workflow'
   readonly steps: readonly Step[]
-  readonly replies: readonly Reply[]
+  readonly replies: readonly UserReply[]
   /** Whether the last model call fails in all attempts. */
-  readonly isDoomed: boolean
-  readonly past: Past
+  readonly isLastCallFailing: boolean
+  readonly history: SessionHistory
   /** Interval between deltas in ms. The log coalesces deltas that wait. */
   readonly paceMs: number
   /** Index of the model call during which the driver leaves and another takes over. Negative: none. */
@@ -54,7 +54,7 @@ export interface Scenario {
 }
 
 /** Lets a driver leave in the middle of a model call. */
-export class Exit {
+export class DriverExit {
   readonly #leaving = Promise.withResolvers<'left'>()
   left: Promise<'left'> = this.#leaving.promise
   isOpen = false
@@ -77,7 +77,7 @@ const weigh = tool({
   },
 })
 
-export const counted = agent({
+export const countingAgent = agent({
   name: 'counted',
   model: scriptedModel(({ turnAnswers, key }) =>
     turnAnswers === 0
@@ -112,7 +112,7 @@ const broken = tool({
   },
 })
 
-const INPUTS: Readonly<Record<CallName, Json>> = {
+const INPUTS: Readonly<Record<ScriptedCall, Json>> = {
   weigh: { what: 'rye', kilos: 4 },
   sell: { what: 'flour' },
   locate: { precise: true },
@@ -123,12 +123,12 @@ const INPUTS: Readonly<Record<CallName, Json>> = {
 
 const attemptOf = ({ options }: ScriptedPrompt): number => Number(options.providerOptions?.['millrace']?.['attempt'])
 
-export function programOf({ steps, isDoomed, kind, paceMs, leavesAt }: Scenario, exit: Exit): Agent {
+export function programOf({ steps, isLastCallFailing, kind, paceMs, leavesAt }: Scenario, exit: DriverExit): Agent {
   const isObject = kind === 'object'
   const script = (prompt: ScriptedPrompt): ScriptedAnswer => {
     const { turnAnswers, key } = prompt
     const found = steps[turnAnswers]
-    if (isDoomed && turnAnswers >= steps.length - 1)
+    if (isLastCallFailing && turnAnswers >= steps.length - 1)
       return { text: 'It began', error: new ProviderError('provider_invalid_request', 'no more', { retryable: false }) }
     if (!found) return { text: 'That is all.' }
     const answer = answerOf(found, key, isObject, turnAnswers === steps.length - 1)
@@ -140,7 +140,7 @@ export function programOf({ steps, isDoomed, kind, paceMs, leavesAt }: Scenario,
     const output = z.object({ title: z.string(), rows: z.array(z.object({ name: z.string() })) })
     return agent({ name: 'program', model, outputSchema: output })
   }
-  const subAgents = [subAgent(counted, { description: 'Counts.' })]
+  const subAgents = [subAgent(countingAgent, { description: 'Counts.' })]
   return agent({
     name: 'program',
     model,
@@ -152,7 +152,7 @@ export function programOf({ steps, isDoomed, kind, paceMs, leavesAt }: Scenario,
 }
 
 /** A model that triggers the exit of its driver after the first deltas of call `leavesAt`. */
-function leavingModel(model: Scripted, leavesAt: number, exit: Exit): Scripted {
+function leavingModel(model: Scripted, leavesAt: number, exit: DriverExit): Scripted {
   const doStream: Scripted['doStream'] = async options => {
     const { stream } = await model.doStream(options)
     const answers = options.prompt.filter(({ role }) => role === 'assistant').length
@@ -189,7 +189,7 @@ function answerOf(
   }
 }
 
-function extraOf(extra: Extra, id: string): NonNullable<ScriptedAnswer['parts']> {
+function extraOf(extra: ExtraContent, id: string): NonNullable<ScriptedAnswer['parts']> {
   switch (extra) {
     case 'url':
       return [{ type: 'source', sourceType: 'url', id, url: 'https://example.test/mill', title: 'The mill' }]
@@ -225,7 +225,7 @@ const QUESTION = {
   ],
 } as const
 
-export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
+export function workflowOf({ steps, isLastCallFailing }: Scenario): Workflow {
   const about = { streamId: 'picture', dataType: 'picture' }
   return workflow({
     id: 'asking',
@@ -237,7 +237,7 @@ export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
           await useStructuredData({ ...about, kind: 'text-delta', path: 'text', delta: text })
           await useStructuredData({ ...about, kind: 'append', path: 'calls', items: [...calls] })
         }
-        if (isDoomed) throw new Error('the node fell over')
+        if (isLastCallFailing) throw new Error('the node fell over')
         await useStructuredData({ ...about, kind: 'final', data: { done: true } })
         // Only present if an edge continues.
         const isGone = steps.some(({ extras }) => extras.length > 0)
@@ -255,7 +255,7 @@ export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
   })
 }
 
-export const afterwards = workflow({
+export const laterWorkflow = workflow({
   id: 'afterwards',
   inputSchema: z.object({ said: z.array(z.string()) }),
   nodes: { sweep: () => ({ ui: { message: 'Swept.' } }) },

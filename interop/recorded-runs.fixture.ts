@@ -6,17 +6,17 @@ import type { Entry, Pending, RunStatus, View } from '@millrace/protocol'
 import { createRuntime, type Run, type Runtime } from '@millrace/runtime'
 import * as fc from 'fast-check'
 import {
-  afterwards,
-  type CallName,
-  counted,
-  Exit,
-  type Extra,
+  countingAgent,
+  DriverExit,
+  type ExtraContent,
   greeter,
-  type Past,
+  laterWorkflow,
   programOf,
-  type Reply,
   type Scenario,
+  type ScriptedCall,
+  type SessionHistory,
   type Step,
+  type UserReply,
   workflowOf,
 } from './programs.fixture.ts'
 
@@ -28,10 +28,10 @@ const randomText = fc
 const step: fc.Arbitrary<Step> = fc.record({
   reasoning: randomText,
   text: randomText,
-  calls: fc.array(fc.constantFrom<CallName>('weigh', 'sell', 'locate', 'broken', 'counted', 'nonsense'), {
+  calls: fc.array(fc.constantFrom<ScriptedCall>('weigh', 'sell', 'locate', 'broken', 'counted', 'nonsense'), {
     maxLength: 3,
   }),
-  extras: fc.array(fc.constantFrom<Extra>('url', 'document', 'file', 'provider', 'response'), { maxLength: 2 }),
+  extras: fc.array(fc.constantFrom<ExtraContent>('url', 'document', 'file', 'provider', 'response'), { maxLength: 2 }),
   failures: fc.constantFrom(0, 0, 0, 1, 2),
 })
 
@@ -39,18 +39,18 @@ const step: fc.Arbitrary<Step> = fc.record({
 export const scenarios: fc.Arbitrary<Scenario> = fc.record({
   kind: fc.constantFrom('agent', 'agent', 'agent', 'agent', 'object', 'workflow'),
   steps: fc.array(step, { minLength: 1, maxLength: 3 }),
-  replies: fc.array(fc.constantFrom<Reply>('yes', 'yes', 'claimed', 'no', 'no', 'stop'), {
+  replies: fc.array(fc.constantFrom<UserReply>('yes', 'yes', 'claimed', 'no', 'no', 'stop'), {
     minLength: 8,
     maxLength: 8,
   }),
-  isDoomed: fc.constantFrom(false, false, false, true),
-  past: fc.constantFrom<Past>('nothing', 'nothing', 'turn', 'retried', 'edited'),
+  isLastCallFailing: fc.constantFrom(false, false, false, true),
+  history: fc.constantFrom<SessionHistory>('nothing', 'nothing', 'turn', 'retried', 'edited'),
   paceMs: fc.constantFrom(0, 1),
   leavesAt: fc.constantFrom(-1, -1, -1, -1, 0, 1),
 })
 
 /** A finished run. */
-export interface Recorded {
+export interface RecordedRun {
   readonly sessionId: string
   readonly runId: string
   /** Entries of a live reader, including discarded attempts. */
@@ -67,24 +67,24 @@ const SESSION = 'session'
 const RUN = 'run-1'
 const EARLIER = 'run-0'
 
-const runs = new Map<string, Promise<Recorded>>()
+const runs = new Map<string, Promise<RecordedRun>>()
 
 /** Plays a scenario, once for all callers in a process. */
-export function recorded(scenario: Scenario): Promise<Recorded> {
+export function recordRun(scenario: Scenario): Promise<RecordedRun> {
   const key = JSON.stringify(scenario)
   const run = runs.get(key) ?? play(scenario)
   runs.set(key, run)
   return run
 }
 
-async function play(scenario: Scenario): Promise<Recorded> {
+async function play(scenario: Scenario): Promise<RecordedRun> {
   const store = memoryStore()
-  const exit = new Exit()
+  const exit = new DriverExit()
   const open = () =>
     createRuntime({
       store,
-      agents: [programOf(scenario, exit), greeter, counted],
-      workflows: [workflowOf(scenario), afterwards],
+      agents: [programOf(scenario, exit), greeter, countingAgent],
+      workflows: [workflowOf(scenario), laterWorkflow],
       engine: { pollMs: 2, graceMs: 0 },
       // Without a pace, deltas are not coalesced.
       log: { coalesceMs: 0 },
@@ -117,27 +117,27 @@ async function play(scenario: Scenario): Promise<Recorded> {
 }
 
 /** Plays the history of the session. */
-async function playHistory(runtime: Runtime, { kind, past }: Scenario): Promise<void> {
-  if (past === 'nothing') return
+async function playHistory(runtime: Runtime, { kind, history }: Scenario): Promise<void> {
+  if (history === 'nothing') return
   const request = { session: SESSION, runId: EARLIER, input: 'Hello?', messageId: 'said-0' }
-  const isFlow = kind === 'workflow' && past !== 'turn'
+  const isFlow = kind === 'workflow' && history !== 'turn'
   const earlier = isFlow
     ? await runtime.start({ ...request, workflow: 'asking' })
-    : await runtime.start({ ...request, agent: past === 'turn' ? 'greeter' : 'program' })
+    : await runtime.start({ ...request, agent: history === 'turn' ? 'greeter' : 'program' })
   await earlier.result()
 }
 
 /** Starts the run. A paused run is stopped before the one that replaces it. */
-function startRun(runtime: Runtime, { kind, past }: Scenario): Promise<Run> {
-  if (past === 'retried') return runtime.retry(SESSION, EARLIER, { runId: RUN })
-  if (past === 'edited') return runtime.edit(SESSION, 'said-0', 'Well?', { runId: RUN, newMessageId: 'said-1' })
+function startRun(runtime: Runtime, { kind, history }: Scenario): Promise<Run> {
+  if (history === 'retried') return runtime.retry(SESSION, EARLIER, { runId: RUN })
+  if (history === 'edited') return runtime.edit(SESSION, 'said-0', 'Well?', { runId: RUN, newMessageId: 'said-1' })
   const request = { session: SESSION, runId: RUN, input: 'Well?', messageId: 'said-1' }
   return kind === 'workflow'
     ? runtime.start({ ...request, workflow: 'asking' })
     : runtime.start({ ...request, agent: 'program' })
 }
 
-async function recordOf(runtime: Runtime, run: Run, status: RunStatus): Promise<Recorded> {
+async function recordOf(runtime: Runtime, run: Run, status: RunStatus): Promise<RecordedRun> {
   const live: Entry[] = []
   for await (const piece of run.pieces({ whole: true })) live.push(...piece.entries)
   const replay: Entry[] = []
@@ -149,7 +149,7 @@ async function recordOf(runtime: Runtime, run: Run, status: RunStatus): Promise<
 }
 
 /** Answers all pendings, or stops the run. */
-async function reply(runtime: Runtime, reply: Reply): Promise<void> {
+async function reply(runtime: Runtime, reply: UserReply): Promise<void> {
   const { view } = await runtime.view(SESSION)
   if (reply === 'stop') return void (await runtime.stop(SESSION, RUN))
   for (const pending of view.pendings) {
@@ -169,7 +169,7 @@ function answerTo(pending: Pending, isYes: boolean): Parameters<Runtime['answer'
 /** Events per connection of a client that reads to each pause, answers, and continues. */
 export function connectionsOf<Event>(
   encoder: Encoder<Event>,
-  { live, status }: Pick<Recorded, 'live' | 'status'>,
+  { live, status }: Pick<RecordedRun, 'live' | 'status'>,
 ): Event[][] {
   const connections: Event[][] = []
   let events: Event[] = []
@@ -200,7 +200,7 @@ export function connectionsOf<Event>(
 /** The events for a reader that connects after the run has finished. */
 export function replayOf<Event>(
   dialect: Dialect<Event>,
-  { replay, status }: Pick<Recorded, 'replay' | 'status'>,
+  { replay, status }: Pick<RecordedRun, 'replay' | 'status'>,
 ): Event[] {
   const encoder = dialect.encoder()
   return [...replay.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]

@@ -1,7 +1,7 @@
 import { catalogue } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { recorded, scenarios } from './recorded-runs.fixture.ts'
+import { recordRun, scenarios } from './recorded-runs.fixture.ts'
 
 /** Chunks that no reader of a run receives, with the reason. lossless.test.ts covers them with random chunks. */
 const NOT_SENT: ReadonlySet<string> = new Set([
@@ -19,7 +19,7 @@ test('the random runs contain every chunk type, streamed texts, and replaced tur
   const counts = new Map<string, number>()
   const count = (name: string) => counts.get(name) ?? 0
   for (const scenario of fc.sample(scenarios, { numRuns: 150, seed: 1 })) {
-    const { live, before } = await recorded(scenario)
+    const { live, before } = await recordRun(scenario)
     const types = live.map(({ chunk }) => (chunk.type.startsWith('data-') ? 'data-*' : chunk.type))
     for (const name of [...types, ...(before.messages.length > 0 ? ['before'] : [])]) counts.set(name, count(name) + 1)
   }

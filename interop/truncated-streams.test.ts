@@ -4,12 +4,12 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../scripts/faults/campaign.ts'
 import { DIALECTS } from './dialects.fixture.ts'
-import { connectionsOf, recorded, scenarios } from './recorded-runs.fixture.ts'
+import { connectionsOf, recordRun, scenarios } from './recorded-runs.fixture.ts'
 
 describe.each(DIALECTS)('law 7: $name', dialect => {
   test('after a cut at any event, a run never has a wrong status', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
-      const run = await recorded(scenario)
+      const run = await recordRun(scenario)
       follow(dialect, run.live, run.status)
       follow(dialect, run.replay, run.status)
     })
@@ -18,7 +18,7 @@ describe.each(DIALECTS)('law 7: $name', dialect => {
 
   test('the same holds for each of several connections', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
-      const run = await recorded(scenario)
+      const run = await recordRun(scenario)
       const connections = connectionsOf(dialect.encoder(), run)
       connections.forEach((events, i) => {
         const isLast = i === connections.length - 1

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { CAMPAIGNS } from './chaos/campaigns.ts'
 import { nightly } from './chaos/nightly.ts'
 import { command } from './command.ts'
-import { VARIABLES } from './faults/campaign.ts'
+import { CAMPAIGN_VARIABLES } from './faults/campaign.ts'
 
 const FACTOR = '50'
 /** The tests' own limits are meant for the default counts. */
@@ -60,9 +60,9 @@ async function once(names: string[], runs: number | undefined, chosenSeed: numbe
   const scale = runs === undefined ? `counts times ${count}` : `${runs} schedules per suite`
   console.log(`chaos: ${scale}, seed ${seed}; to repeat: ${again}`)
   const env = {
-    [VARIABLES.factor]: runs === undefined ? count : '0',
-    [VARIABLES.seed]: seed,
-    ...(runs !== undefined && { [VARIABLES.schedules]: String(runs) }),
+    [CAMPAIGN_VARIABLES.factor]: runs === undefined ? count : '0',
+    [CAMPAIGN_VARIABLES.seed]: seed,
+    ...(runs !== undefined && { [CAMPAIGN_VARIABLES.schedules]: String(runs) }),
   }
   const { code } = await command('vitest', ['run', '--testTimeout', String(TEST_MS), ...files], { env })
   console.log(`chaos: ${code === 0 ? 'passed' : 'FAILED'}, seed ${seed}`)

@@ -10,15 +10,15 @@ import { mockServer } from '../packages/runtime/src/test/providers/mock-server.f
 import { build } from '../studio/build.ts'
 import { root } from './command.ts'
 import { packages } from './manifests.ts'
-import { type PageProject, projectOf, type RunningProgram, startProgram, writeProject } from './page-project.ts'
+import { type PageProject, pageProjectOf, type RunningProgram, startProgram, writeProject } from './page-project.ts'
 import { drawKill } from './recording/draw-kill.ts'
 import { ANSWER, QUESTION, recordKill } from './recording/record-kill.ts'
 import { chromium } from './services/chromium.ts'
-import { blockOf, folderIn } from './site-code.fixture.ts'
+import { blockOf, folderInPackage } from './site-code.fixture.ts'
 
 const WAIT_MS = 120_000
-const guide = projectOf('get-started')
-const readme = projectOf('overview')
+const guide = pageProjectOf('get-started')
+const readme = pageProjectOf('overview')
 
 let browser: Browser
 beforeAll(async () => {
@@ -28,7 +28,7 @@ afterAll(() => browser?.close())
 
 /** The project of a page in a folder that is removed after the test. */
 function written(project: PageProject): string {
-  const folder = folderIn('interop')
+  const folder = folderInPackage('interop')
   writeProject(project, folder)
   return folder
 }

@@ -20,7 +20,7 @@ export interface PageProject {
 }
 
 /** The project of the page at a path of the site. */
-export function projectOf(path: string): PageProject {
+export function pageProjectOf(path: string): PageProject {
   const blocks = blocksOf(textOf(pageAt(path)))
   const scripts = blocks.filter(({ language }) => language === 'sh')
   return {

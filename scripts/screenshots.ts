@@ -9,7 +9,7 @@ import { dev } from '../packages/cli/src/index.ts'
 import { build } from '../studio/build.ts'
 import { takePictures } from '../studio/pictures.ts'
 import { root } from './command.ts'
-import { projectOf, writeProject } from './page-project.ts'
+import { pageProjectOf, writeProject } from './page-project.ts'
 import { drawKill } from './recording/draw-kill.ts'
 import { recordKill } from './recording/record-kill.ts'
 import { chromium } from './services/chromium.ts'
@@ -38,7 +38,7 @@ async function killRecording(): Promise<string> {
   const browser = await browsers.launch(await chromium())
   const file = join(images, 'kill.svg')
   try {
-    writeProject(projectOf('get-started'), folder)
+    writeProject(pageProjectOf('get-started'), folder)
     writeFileSync(file, drawKill(await recordKill(folder, browser, { port: PORT, pauseMs: PAUSE_MS })))
     return file
   } finally {

@@ -13,7 +13,7 @@ const operate = 'packages/millrace/src/operate-docs.test.ts'
 const here = 'scripts/site-code.test.ts'
 
 /** Tests that run the code of a page, by the page's path on the site. Empty for fragments that cannot run alone. */
-export const runners: Readonly<Record<string, readonly string[]>> = {
+export const testsOfPages: Readonly<Record<string, readonly string[]>> = {
   index: [here],
   'get-started': ['scripts/get-started.test.ts'],
   concepts: [here],
@@ -63,19 +63,19 @@ export const runners: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** A code fragment, identified by its beginning, and the code around it. */
-export interface Surroundings {
+export interface FragmentContext {
   readonly prefix: string
   readonly before?: string
   /** Aliases of packages that the workspace has in two versions. */
-  readonly here?: Readonly<Record<string, string>>
+  readonly aliases?: Readonly<Record<string, string>>
 }
 
 /** Code around the fragments of each page. */
-export const surroundings: Readonly<Record<string, readonly Surroundings[]>> = {
+export const fragmentContexts: Readonly<Record<string, readonly FragmentContext[]>> = {
   'guide/migrate/tanstack': [
     {
       prefix: "import { useEffect, useRef, useState } from 'react'\nimport { fetchServerSentEvents",
-      here: { '@tanstack/ai-react': 'seed-tanstack-ai-react' },
+      aliases: { '@tanstack/ai-react': 'seed-tanstack-ai-react' },
     },
   ],
   'guide/client': [
@@ -142,7 +142,7 @@ export const blockOf = (path: string, language: string, name = ''): string => {
 }
 
 /** Makes a folder inside a package, so that code in it finds the package by name. It is removed after the test. */
-export function folderIn(home: string): string {
+export function folderInPackage(home: string): string {
   const folder = mkdtempSync(join(root, home, '.example-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder

@@ -12,7 +12,7 @@ import { build } from '../studio/build.ts'
 import { compileCache } from './compile-cache.ts'
 import { generators } from './generators.ts'
 import { linkPackages } from './link-packages.ts'
-import { blockOf, folderIn, runners, type Surroundings, surroundings } from './site-code.fixture.ts'
+import { blockOf, type FragmentContext, folderInPackage, fragmentContexts, testsOfPages } from './site-code.fixture.ts'
 
 /** Languages of blocks that are not code: drawings and output. */
 const READ = new Set(['', 'text', 'mermaid'])
@@ -25,9 +25,9 @@ const written = pages.filter(({ file }) => file.endsWith('.md') && !file.startsW
 const contribute = pages.flatMap(({ path }) => (path.startsWith('contribute/') ? [path] : []))
 
 test('each page with code has a test that runs it, and that test reads the page', () => {
-  const missing = written.filter(page => codeOf(page).length > 0 && runners[page.path] === undefined)
+  const missing = written.filter(page => codeOf(page).length > 0 && testsOfPages[page.path] === undefined)
   expect(missing.map(({ file }) => file)).toEqual([])
-  for (const [path, tests] of Object.entries(runners)) {
+  for (const [path, tests] of Object.entries(testsOfPages)) {
     const { file } = pageAt(path)
     for (const name of tests) {
       const text = readFileSync(join(root, name), 'utf8')
@@ -45,7 +45,7 @@ test('every code block has a language that a test handles', () => {
 })
 
 test('the code of every page compiles', () => {
-  const folder = folderIn('interop')
+  const folder = folderInPackage('interop')
   linkPackages(join(folder, 'node_modules'))
   for (const page of written) {
     const home = join(folder, page.path)
@@ -77,11 +77,11 @@ test('the code of every page compiles', () => {
 function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: string, code: string]> {
   const program: string[] = []
   for (const { language, name, code, line } of blocks) {
-    const around = surroundings[path]?.find(({ prefix }) => code.startsWith(prefix))
+    const context = fragmentContexts[path]?.find(({ prefix }) => code.startsWith(prefix))
     const extension = language === 'tsx' ? 'tsx' : 'ts'
     if (name !== '') yield [name, code]
-    else if (around !== undefined)
-      yield [`line-${line}.${extension}`, `${around.before ?? ''}${renamed(code, around)}export {}\n`]
+    else if (context !== undefined)
+      yield [`line-${line}.${extension}`, `${context.before ?? ''}${renamed(code, context)}export {}\n`]
     else if (language === 'ts') program.push(code)
     else yield [`line-${line}.${extension}`, `${code}export {}\n`]
   }
@@ -89,11 +89,11 @@ function* filesOf(path: string, blocks: readonly Block[]): Generator<[name: stri
 }
 
 /** Replaces package names by their aliases. */
-const renamed = (code: string, { here = {} }: Surroundings): string =>
-  Object.entries(here).reduce((text, [name, localName]) => text.replace(`'${name}'`, `'${localName}'`), code)
+const renamed = (code: string, { aliases = {} }: FragmentContext): string =>
+  Object.entries(aliases).reduce((text, [name, localName]) => text.replace(`'${name}'`, `'${localName}'`), code)
 
 test('the snippets listed in `surroundings` are on their pages', () => {
-  for (const [path, pieces] of Object.entries(surroundings)) {
+  for (const [path, pieces] of Object.entries(fragmentContexts)) {
     const codes = codeOf(pageAt(path)).map(({ code }) => code)
     for (const { prefix } of pieces)
       expect(
@@ -105,7 +105,7 @@ test('the snippets listed in `surroundings` are on their pages', () => {
 
 /** Runs a block inside a package that can resolve its imports. Returns its output. */
 function run(home: string, code: string): string {
-  const cwd = folderIn(home)
+  const cwd = folderInPackage(home)
   writeFileSync(join(cwd, 'example.ts'), code)
   return execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
     cwd,
@@ -127,7 +127,7 @@ test('the README of the dialects translates from one dialect to another', () => 
 })
 
 test('the file of the home page is served by its command, and answers', async () => {
-  const folder = folderIn('packages/millrace')
+  const folder = folderInPackage('packages/millrace')
   const file = 'agent.ts'
   writeFileSync(join(folder, file), blockOf('index', 'ts', file))
   const commands = blockOf('index', 'sh').trim().split('\n')

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { command, root, seconds } from './command.ts'
 import { affectedBy, changedFiles } from './testing/changed.ts'
-import { load } from './testing/load.ts'
+import { startCpuLoad } from './testing/load.ts'
 import { isWithin, resolveNames, suites, WIDE } from './testing/suites.ts'
 
 type Step = { name: string; program: string; args: string[] }
@@ -59,7 +59,7 @@ async function main(): Promise<number> {
     : names.length > 0
       ? namedSteps(resolveNames(root, names, cwd), watch ? 'watch' : 'run', run)
       : [...(wide ? [] : coreSteps(run)), ...(core ? [] : [wideStep])]
-  const busy = values.load ? load() : undefined
+  const busy = values.load ? startCpuLoad() : undefined
   if (busy) console.log(`test: ${busy.pids.length} busy processes compete for the CPU`)
   try {
     return await runAll(steps)

@@ -1,6 +1,6 @@
 import { agent, tool } from 'millrace'
 import { expect, test } from 'vitest'
-import { draftScript, emailDraftBy } from '../examples/email-draft/workflow.ts'
+import { draftScript, emailDraftWith } from '../examples/email-draft/workflow.ts'
 import { demoServer, serve } from './demo.fixture.ts'
 import { pausedModel } from './paused-model.fixture.ts'
 import { testTabs } from './tabs.fixture.ts'
@@ -42,7 +42,7 @@ test('a call shows its input while it streams, then that it runs, then its outpu
 
 test('a structured object shows its fields while they stream, and then that it is done', async () => {
   const { model, resume } = pausedModel(draftScript, 8)
-  const tab = await tabs.open(await serve({ workflows: [emailDraftBy(model)] }))
+  const tab = await tabs.open(await serve({ workflows: [emailDraftWith(model)] }))
   await tab.sendMessage('Our anniversary', 'email-draft')
   await tab.press('Warm')
   const object = tab.page.locator('.structured')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { demoServer, setPace } from './demo.fixture.ts'
-import { counted, testTabs } from './tabs.fixture.ts'
+import { countTo, testTabs } from './tabs.fixture.ts'
 
 const tabs = testTabs()
 const url = demoServer()
@@ -75,7 +75,7 @@ test('a run stopped from another tab keeps its text, and a reload during an answ
   for (const tab of [one, two]) await tab.is('ready')
   const [text = ''] = await one.answers()
   expect(text).toMatch(/^1 2 3 .* 30 /)
-  expect(counted(100_000).startsWith(text)).toBe(true)
+  expect(countTo(100_000).startsWith(text)).toBe(true)
   await expect.poll(() => two.answers()).toEqual([text])
   await expect.poll(() => one.page.locator('.message.agent .quiet').textContent()).toBe('Stopped.')
 
@@ -84,7 +84,7 @@ test('a run stopped from another tab keeps its text, and a reload during an answ
   await one.page.reload()
   await one.page.locator('.message.agent > .text', { hasText: / 149 150$/ }).waitFor()
   await two.page.locator('.message.agent > .text', { hasText: / 149 150$/ }).waitFor()
-  for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, counted(150)])
+  for (const tab of [one, two]) expect(await tab.answers()).toEqual([text, countTo(150)])
 })
 
 test('messages sent during a run are queued and can be cancelled', async () => {
@@ -133,6 +133,46 @@ test('edits a message and regenerates an answer', async () => {
   await tab.page.reload()
   await tab.waitForText('First.')
   await expect.poll(async () => [await tab.userTexts(), await tab.answers()]).toEqual([['First.'], ['First.']])
+})
+
+test('a copy button shows the result for 2 s', async () => {
+  const tab = await tabs.open(url())
+  await tab.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await tab.sendMessage('```sh\nls\n```', 'echo')
+  await tab.is('ready')
+  const message = tab.page.locator('.message.agent')
+  const code = message.locator('.code button')
+  const answer = message.locator('.actions').getByRole('button', { name: /^Cop/ })
+  await answer.waitFor()
+  const labels = async () => [await answer.textContent(), await code.getAttribute('aria-label')]
+  expect(await labels()).toEqual(['Copy', 'Copy code'])
+  await tab.page.clock.install()
+  await tab.page.clock.pauseAt(Date.now() + 60_000)
+  for (const [button, text] of [
+    [answer, '```sh\nls\n```'],
+    [code, 'ls'],
+  ] as const) {
+    await button.click()
+    await expect.poll(labels).toContain('Copied')
+    expect(await tab.page.evaluate(() => navigator.clipboard.readText())).toBe(text)
+    await tab.page.clock.runFor(1_900)
+    expect(await labels()).toContain('Copied')
+    await tab.page.clock.runFor(2_000)
+    await expect.poll(labels).toEqual(['Copy', 'Copy code'])
+  }
+  // A second copy shows its result for the full time.
+  await answer.click()
+  await expect.poll(labels).toContain('Copied')
+  await tab.page.clock.runFor(1_900)
+  await answer.click()
+  await tab.page.clock.runFor(1_900)
+  await expect.poll(labels).toContain('Copied')
+  // A refused copy.
+  await tab.page.evaluate(() => {
+    navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))
+  })
+  await answer.click()
+  await expect.poll(labels).toContain('Copy failed')
 })
 
 test('sends files with a message and serves them again', async () => {

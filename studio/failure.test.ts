@@ -97,6 +97,36 @@ test('loads older messages on scroll and keeps the scroll position', async () =>
   expect((await watch.jsonValue()).movedPx).toBeLessThan(2)
 })
 
+test('a failed rename shows its error and keeps the new name, and a retry saves it', async () => {
+  const { model, url } = await serveSick()
+  model.isUp = true
+  const tab = await tabs.open(url)
+  await tab.sendMessage('Old name', 'sick')
+  await tab.waitForText('Well: Old name')
+  await tab.page.locator('.sessions .name', { hasText: 'Old name' }).waitFor()
+  await tab.page.route('**/api/sessions/*', (route, request) =>
+    request.method() === 'PATCH'
+      ? route.fulfill({ status: 503, json: { error: { code: 'store_unavailable', message: 'no store' } } })
+      : route.fallback(),
+  )
+  await tab.page.getByRole('button', { name: 'Rename Old name' }).press('Enter')
+  const field = tab.page.getByRole('textbox', { name: 'Chat name' })
+  await field.fill('New name')
+  await field.press('Enter')
+  const alert = tab.page.locator('.sessions').getByRole('alert')
+  await expect.poll(() => alert.textContent()).toBe('The database is unavailable. Try again in a moment.')
+  expect(await field.inputValue()).toBe('New name')
+  await tab.page.route('**/api/sessions/*', (route, request) =>
+    request.method() === 'PATCH' ? route.abort() : route.fallback(),
+  )
+  await field.press('Enter')
+  await expect.poll(() => alert.textContent()).toBe('Cannot reach the server.')
+  await tab.page.unroute('**/api/sessions/*')
+  await field.press('Enter')
+  await tab.page.locator('.sessions .name', { hasText: 'New name' }).waitFor()
+  await expect.poll(() => field.count()).toBe(0)
+})
+
 test('a session deleted while it is open is shown as deleted, not as offline', async () => {
   const { model, url } = await serveSick()
   model.isUp = true

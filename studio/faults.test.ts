@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { demoProcesses } from './demo.fixture.ts'
-import { counted, type Tab, testTabs } from './tabs.fixture.ts'
+import { countTo, type Tab, testTabs } from './tabs.fixture.ts'
 
 const tabs = testTabs()
 // At this pace `long` says 50 words in a second.
@@ -90,8 +90,8 @@ test('nothing is lost or shown twice when the connection, the worker or the serv
   expect(await counters(tab)).toEqual(FINE)
   await tab.connectionIs('live')
   const answers = await tab.answers()
-  expect([answers[0], answers[4], answers.length]).toEqual(['Hello.', counted(30), 5])
-  for (const answer of answers.slice(1, 4)) expect(counted(100_000).startsWith(answer)).toBe(true)
+  expect([answers[0], answers[4], answers.length]).toEqual(['Hello.', countTo(30), 5])
+  for (const answer of answers.slice(1, 4)) expect(countTo(100_000).startsWith(answer)).toBe(true)
   // A tab that was open all the time and one that is opened now show the same.
   await watcher.is('ready')
   await expect.poll(() => watcher.answers()).toEqual(answers)
@@ -151,7 +151,7 @@ test('counts and names an entry that the chat lost or changed, although the insp
     await verdict.getByRole('alert').waitFor()
     await expect.poll(() => verdict.getByRole('alert').textContent()).toContain('“1 2 3 4 5 6')
     expect(await counters(tab)).toEqual({ ...FINE, [counter]: '1' })
-    await expect.poll(async () => (await tab.answers()).at(-1)).not.toBe(counted(80))
+    await expect.poll(async () => (await tab.answers()).at(-1)).not.toBe(countTo(80))
   }
 })
 

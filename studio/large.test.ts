@@ -5,7 +5,7 @@ import { agent, memoryStore, scriptedModel } from 'millrace'
 import { expect, test } from 'vitest'
 import { folder } from '../scripts/folder.fixture.ts'
 import { serve } from './demo.fixture.ts'
-import { keep, logOf } from './long-log.fixture.ts'
+import { logOf, storeLog } from './long-log.fixture.ts'
 import { testTabs } from './tabs.fixture.ts'
 
 const tabs = testTabs()
@@ -60,7 +60,7 @@ const RUNS = 2_500
 
 test('shows the latest of 5,000 messages first, loads older ones on scroll, and keeps few in the DOM', async () => {
   const store = memoryStore()
-  await keep(store, 'many', logOf(RUNS, 12))
+  await storeLog(store, 'many', logOf(RUNS, 12))
   const tab = await tabs.open(`${await serve({ agents: [echo], store })}/?session=many`)
   await tab.waitForText(`Answer ${RUNS}: 1 2 3`)
   const few = async () => expect(await tab.page.locator('.message').count()).toBeLessThan(300)

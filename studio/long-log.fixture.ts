@@ -45,7 +45,7 @@ function runOf(run: number, words: number, before: number): Entry[] {
 }
 
 /** Appends a log to a store as a new session. */
-export async function keep(store: LogStore, sessionId: string, log: readonly Entry[]): Promise<void> {
+export async function storeLog(store: LogStore, sessionId: string, log: readonly Entry[]): Promise<void> {
   const BATCH = 5_000
   await store.create(sessionId, null)
   for (let at = 0; at < log.length; at += BATCH) {

@@ -2,12 +2,12 @@ import { agent } from 'millrace'
 import { expect, test } from 'vitest'
 import { serve } from './demo.fixture.ts'
 import { pausedModel } from './paused-model.fixture.ts'
-import { counted, testTabs } from './tabs.fixture.ts'
+import { countTo, testTabs } from './tabs.fixture.ts'
 
 const tabs = testTabs()
 
 test('twenty sessions stream to one page over HTTP/1.1, through one request at a time', async () => {
-  const { model, resume } = pausedModel(({ lastText }) => ({ text: counted(Number(lastText)) }), 100)
+  const { model, resume } = pausedModel(({ lastText }) => ({ text: countTo(Number(lastText)) }), 100)
   const { page } = await tabs.open(`${await serve({ agents: [agent({ name: 'long', model })] })}/?many=20`)
   const open = new Set<unknown>()
   let max = 0
@@ -28,7 +28,7 @@ test('twenty sessions stream to one page over HTTP/1.1, through one request at a
   await expect.poll(() => page.locator('.pane[data-status=ready]').count()).toBe(20)
   await expect
     .poll(() => page.locator('.pane .text').allTextContents())
-    .toEqual(Array.from({ length: 20 }, (_, i) => counted(201 + i)))
+    .toEqual(Array.from({ length: 20 }, (_, i) => countTo(201 + i)))
   const resources = await page.evaluate(() => performance.getEntriesByType('resource') as PerformanceResourceTiming[])
   const protocols = new Set(resources.flatMap(({ nextHopProtocol }) => nextHopProtocol || []))
   expect([...protocols]).toEqual(['http/1.1'])

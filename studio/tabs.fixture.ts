@@ -106,4 +106,4 @@ export class Tab {
 }
 
 /** The answer of `long` to a number. */
-export const counted = (count: number): string => Array.from({ length: count }, (_, i) => i + 1).join(' ')
+export const countTo = (count: number): string => Array.from({ length: count }, (_, i) => i + 1).join(' ')

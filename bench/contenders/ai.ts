@@ -2,7 +2,7 @@
 import { strictEqual } from 'node:assert/strict'
 import { Chat } from '@ai-sdk/react'
 import { DefaultChatTransport, JsonToSseTransformStream, type UIMessage, type UIMessageChunk } from 'ai'
-import { network } from '../fixtures/frames.ts'
+import { networkReads } from '../fixtures/frames.ts'
 import { memo } from '../fixtures/memo.ts'
 import { answer, checkText, parsed, readAll, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
@@ -21,7 +21,7 @@ export const aiChunks = memo((count: number, workIndex: number) =>
   ]),
 )
 const bytesOf = memo((count: number, workIndex: number) =>
-  network(
+  networkReads(
     deltaChunks(count, workIndex)
       .map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
       .join(''),

@@ -2,7 +2,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { type Dialect, EventReader } from '@millrace/dialects'
 import type { Chunk, Entry } from '@millrace/protocol'
-import { network } from '../fixtures/frames.ts'
+import { networkReads } from '../fixtures/frames.ts'
 import { stepEntries } from '../fixtures/steps.ts'
 import { answer, answerEntries, checkText } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
@@ -26,7 +26,7 @@ export type DialectName = keyof typeof dialects
 
 const dialectOf = async (name: DialectName) => (await dialects[name]()) as unknown as Dialect<unknown>
 
-const written = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`
+const eventText = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`
 
 /** Entries to events. */
 export async function encodeDialect(name: DialectName, count: number, workIndex: number): Promise<Job> {
@@ -35,7 +35,8 @@ export async function encodeDialect(name: DialectName, count: number, workIndex:
   const countEvents = () => {
     const encoder = dialect.encoder()
     let length = 0
-    for (const entry of entries) for (const event of encoder.encode(entry)) length += Buffer.byteLength(written(event))
+    for (const entry of entries)
+      for (const event of encoder.encode(entry)) length += Buffer.byteLength(eventText(event))
     return length
   }
   return job(countEvents, found => {
@@ -73,7 +74,7 @@ export async function encodeSteps(name: DialectName, count: number, workIndex: n
 export async function decodeSteps(name: DialectName, count: number, workIndex: number): Promise<Job> {
   const dialect = await withDefaults(name)
   const entries = stepEntries(count, workIndex)
-  const bytes = network(stepsOf(dialect, entries))
+  const bytes = networkReads(stepsOf(dialect, entries))
   const read = () => {
     const chunks: Chunk[] = []
     decode(dialect, bytes, chunk => chunks.push(chunk))
@@ -90,15 +91,15 @@ export async function decodeSteps(name: DialectName, count: number, workIndex: n
 function stepsOf(dialect: Dialect<unknown>, entries: readonly Entry[]): string {
   const encoder = dialect.encoder()
   let text = ''
-  for (const entry of entries) for (const event of encoder.encode(entry)) text += written(event)
+  for (const entry of entries) for (const event of encoder.encode(entry)) text += eventText(event)
   return text
 }
 
 function bytesOf(dialect: Dialect<unknown>, count: number, workIndex: number): Uint8Array[] {
   const encoder = dialect.encoder()
-  return network(
+  return networkReads(
     answerEntries(count, workIndex, 0)
-      .flatMap(entry => encoder.encode(entry).map(written))
+      .flatMap(entry => encoder.encode(entry).map(eventText))
       .join(''),
   )
 }

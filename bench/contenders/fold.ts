@@ -5,18 +5,18 @@ import { answer, answerBatches, answerEntries, checkText, historyEntries, readAl
 import { type Job, job } from '../harness/suite.ts'
 
 /** Reads during the fold: none, the view after every batch, or the changes after every batch, like a store. */
-export type Reads = 'nothing' | 'views' | 'changes'
+export type ReadMode = 'nothing' | 'views' | 'changes'
 
 /** Folds one answer in batches of `size` entries into a conversation with `history` messages. Returns the final view. */
-export function foldBatches(count: number, workIndex: number, size: number, reads: Reads, history = 0): Job {
+export function foldBatches(count: number, workIndex: number, size: number, readMode: ReadMode, history = 0): Job {
   const work = answerBatches(count, workIndex, history, size)
   const fold = foldOf(history)
   return job(
     () => {
       for (const batch of work) {
         fold.apply(batch)
-        if (reads === 'views') fold.view()
-        else if (reads === 'changes') for (const id of fold.takeChanges().messages.keys()) fold.message(id)
+        if (readMode === 'views') fold.view()
+        else if (readMode === 'changes') for (const id of fold.takeChanges().messages.keys()) fold.message(id)
       }
       return fold.view()
     },
@@ -42,66 +42,66 @@ export function readStream(count: number, workIndex: number): Job {
   const entries = answerEntries(count, workIndex, 0)
   return job(
     async () => {
-      let seen = 0
+      let entryCount = 0
       await readAll(streamOf(entries), () => {
-        seen++
+        entryCount++
       })
-      return seen
+      return entryCount
     },
-    seen => strictEqual(seen, entries.length),
+    found => strictEqual(found, entries.length),
   )
 }
 
 /** Folds one answer, `size` entries per frame, and reads the complete text after every frame. */
-export function foldReadWhole(count: number, workIndex: number, size: number): Job {
+export function foldReadFullText(count: number, workIndex: number, size: number): Job {
   const work = answerBatches(count, workIndex, 0, size)
   return job(
     () => {
       const fold = new Fold()
-      let seen = 0
+      let characters = 0
       for (const batch of work) {
         fold.apply(batch)
-        seen += touch(textOf(fold.view()) ?? '')
+        characters += touch(textOf(fold.view()) ?? '')
       }
-      return { view: fold.view(), seen }
+      return { view: fold.view(), characters }
     },
-    ({ view, seen }) => {
+    ({ view, characters }) => {
       checkAnswer(view, count, workIndex, 0)
-      if (seen === 0) throw new Error('nothing was read')
+      if (characters === 0) throw new Error('expected the reader to read characters, found none')
     },
   )
 }
 
 /** One answer, `size` entries per frame, with a reader of the new text in every frame. */
-export function foldReadGained(count: number, workIndex: number, size: number): Job {
+export function foldReadNewText(count: number, workIndex: number, size: number): Job {
   const work = answerBatches(count, workIndex, 0, size)
   return job(
     () => {
       let length = 0
-      let seen = 0
-      forEachGain(work, text => {
+      let characters = 0
+      forEachNewText(work, text => {
         length += text.length
-        seen += touch(text)
+        characters += touch(text)
       })
-      return { length, seen }
+      return { length, characters }
     },
-    ({ length, seen }) => {
-      const gains: string[] = []
-      forEachGain(work, text => gains.push(text))
-      checkText(gains.join(''), answer(count, workIndex))
+    ({ length, characters }) => {
+      const texts: string[] = []
+      forEachNewText(work, text => texts.push(text))
+      checkText(texts.join(''), answer(count, workIndex))
       strictEqual(length, answer(count, workIndex).length)
-      if (seen === 0) throw new Error('nothing was read')
+      if (characters === 0) throw new Error('expected the reader to read characters, found none')
     },
   )
 }
 
-function forEachGain(work: readonly Entry[][], onText: (text: string) => void): void {
+function forEachNewText(work: readonly Entry[][], onText: (text: string) => void): void {
   const fold = new Fold()
   let position: { message: string; part: string } | undefined
   let mark: TextMark | undefined
   for (const batch of work) {
     fold.apply(batch)
-    position ??= placeOf(fold.view())
+    position ??= positionOf(fold.view())
     const gained = position && fold.gained(position.message, position.part, mark)
     if (!gained) continue
     mark = gained.mark
@@ -110,17 +110,17 @@ function forEachGain(work: readonly Entry[][], onText: (text: string) => void): 
 }
 
 /** Floor: string concatenation by the same frames, with a reader of the complete string. */
-export function concatReadWhole(count: number, workIndex: number, size: number): Job {
+export function concatReadFullText(count: number, workIndex: number, size: number): Job {
   const work = answerBatches(count, workIndex, 0, size)
   return job(
     () => {
       let text = ''
-      let seen = 0
+      let characters = 0
       for (const batch of work) {
         for (const { chunk } of batch) if (chunk.type === 'text-delta') text += chunk.delta
-        seen += touch(text)
+        characters += touch(text)
       }
-      return { text, seen }
+      return { text, characters }
     },
     ({ text }) => checkText(text, answer(count, workIndex)),
   )
@@ -156,7 +156,7 @@ function textOf(view: View): string | undefined {
   return part?.type === 'text' ? part.text : undefined
 }
 
-function placeOf(view: View): { message: string; part: string } | undefined {
+function positionOf(view: View): { message: string; part: string } | undefined {
   const message = view.messages.at(-1)
   const part = message?.parts[0]
   return message && part && { message: message.id, part: part.key }

@@ -39,20 +39,20 @@ export function parseEvents(count: number, workIndex: number, size: number, pars
   return job(
     () => {
       let text = ''
-      let seen = 0
+      let eventCount = 0
       const utf8 = new TextDecoder()
       const parser = createParser({
         onEvent: event => {
-          seen++
+          eventCount++
           if (parse === 'nothing') return
           for (const { chunk } of (JSON.parse(event.data) as TextFrame).entries ?? []) text += chunk.delta
         },
       })
       for (const piece of bytes) parser.feed(utf8.decode(piece, { stream: true }))
-      return { text, seen }
+      return { text, eventCount }
     },
-    ({ text, seen }) => {
-      strictEqual(seen, events.length)
+    ({ text, eventCount }) => {
+      strictEqual(eventCount, events.length)
       if (parse === 'JSON') checkText(text, answer(count, workIndex))
     },
   )

@@ -2,7 +2,7 @@
 import { strictEqual } from 'node:assert/strict'
 import { EventType, type StreamChunk, StreamProcessor, toServerSentEventsStream, type UIMessage } from '@tanstack/ai'
 import { fetchServerSentEvents } from '@tanstack/ai-client'
-import { network } from '../fixtures/frames.ts'
+import { networkReads } from '../fixtures/frames.ts'
 import { memo } from '../fixtures/memo.ts'
 import { answer, checkText, parsed, readAll, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
@@ -25,7 +25,7 @@ export const tanstackEvents = memo((count: number, workIndex: number) =>
   ]),
 )
 const bytesOf = memo((count: number, workIndex: number) =>
-  network(
+  networkReads(
     contentChunks(count, workIndex)
       .map(chunk => `data: ${JSON.stringify(chunk)}\n\n`)
       .join(''),

@@ -1,4 +1,4 @@
-import { sequence } from '../fixtures/random.ts'
+import { seededRandom } from '../fixtures/random.ts'
 import { median } from './statistics.ts'
 
 /** 95 % confidence interval of a figure, from resampled rounds. */
@@ -16,7 +16,7 @@ const LEFT_OUT = 0.025
  * Returns the 95 % interval of the median by the percentile bootstrap. Deterministic. For five values it is their full range.
  */
 export function interval(values: readonly number[]): Interval {
-  const next = sequence(values.length)
+  const next = seededRandom(values.length)
   const draw = () => values[next(values.length)] ?? Number.NaN
   const medians = Array.from({ length: RESAMPLES }, () => median(values.map(draw))).toSorted((a, b) => a - b)
   const at = (share: number) => medians[Math.round(share * (RESAMPLES - 1))] ?? Number.NaN

@@ -1,6 +1,6 @@
 import type { Sample } from './measure.ts'
 import { measureInChild } from './measure-in-child.ts'
-import { type Spread, spread } from './statistics.ts'
+import { type Spread, spreadOf } from './statistics.ts'
 import type { Benchmark, Contender, Unit } from './suite.ts'
 
 /** Measurements of one contender over all rounds, or the error that prevented them. */
@@ -64,7 +64,7 @@ function toRow(
 ): Row {
   const items = load.pieces * load.items
   const isTime = unit === 'cpu' || unit === 'wall'
-  const value = spread(samples.map(sample => (isTime ? sample[unit] : perItem(sample, unit, items))))
+  const value = spreadOf(samples.map(sample => (isTime ? sample[unit] : perItem(sample, unit, items))))
   const row: Row = {
     name,
     kind,
@@ -75,7 +75,7 @@ function toRow(
     value,
     perItem: isTime ? (value.median * 1e6) / items : value.median,
   }
-  if (unit === 'latency') row.p99 = spread(samples.map(({ p99 = Number.NaN }) => p99))
+  if (unit === 'latency') row.p99 = spreadOf(samples.map(({ p99 = Number.NaN }) => p99))
   const error = errors.get(name)
   return error === undefined ? row : { ...row, error }
 }

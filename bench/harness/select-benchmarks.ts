@@ -1,5 +1,5 @@
 import { MIN_ROUNDS } from './interval.ts'
-import { claims, needsOf, type Standing } from './standing.ts'
+import { hasClaim, needsOf, type Standing } from './standing.ts'
 import type { Benchmark, Suite } from './suite.ts'
 
 /** A benchmark to run, with its number of rounds. */
@@ -34,7 +34,7 @@ export function selectBenchmarks({ suites, standings, names, quick, verify }: Be
   const pathOf = ({ suite, benchmark }: (typeof all)[number]) => `${suite}/${benchmark.name}`
   const isNamed = (path: string) =>
     names.length === 0 || names.some(name => path === name || path.startsWith(`${name}/`))
-  const unknown = names.find(name => !all.some(work => pathOf(work) === name || work.suite === name))
+  const unknown = names.find(name => !all.some(candidate => pathOf(candidate) === name || candidate.suite === name))
   if (unknown !== undefined) {
     throw new SelectionError(`unknown benchmark '${unknown}', expected one of: ${all.map(pathOf).join(', ')}`)
   }
@@ -44,22 +44,24 @@ export function selectBenchmarks({ suites, standings, names, quick, verify }: Be
     return isClaimed && !quick ? Math.max(rounds, MIN_ROUNDS) : rounds
   }
   if (!isOverview && !verify) {
-    return all.filter(work => isNamed(pathOf(work))).map(work => ({ ...work, rounds: roundsOf(work.benchmark) }))
+    return all
+      .filter(candidate => isNamed(pathOf(candidate)))
+      .map(candidate => ({ ...candidate, rounds: roundsOf(candidate.benchmark) }))
   }
   const needed = standings
     .filter(row => isNamed(row.benchmark) && (!isOverview || row.quick))
     .map(row => ({ row, needs: needsOf(row) }))
-  const works = all.flatMap(work => {
-    const rows = needed.filter(({ needs }) => needs.has(pathOf(work)))
-    const wanted = new Set(rows.flatMap(({ needs }) => [...(needs.get(pathOf(work)) ?? [])]))
-    const contenders = work.benchmark.contenders.filter(({ name }) => wanted.has(name))
+  const selected = all.flatMap(candidate => {
+    const rows = needed.filter(({ needs }) => needs.has(pathOf(candidate)))
+    const contenderNames = new Set(rows.flatMap(({ needs }) => [...(needs.get(pathOf(candidate)) ?? [])]))
+    const contenders = candidate.benchmark.contenders.filter(({ name }) => contenderNames.has(name))
     if (contenders.length === 0) return []
     // The benchmark's own claims can name contenders that are not selected.
-    const benchmark = { ...work.benchmark, contenders, claims: [] }
-    const isClaimed = rows.some(({ row }) => claims(row))
-    return [{ suite: work.suite, benchmark, rounds: roundsOf(benchmark, isClaimed) }]
+    const benchmark = { ...candidate.benchmark, contenders, claims: [] }
+    const isClaimed = rows.some(({ row }) => hasClaim(row))
+    return [{ suite: candidate.suite, benchmark, rounds: roundsOf(benchmark, isClaimed) }]
   })
-  if (works.length > 0) return works
+  if (selected.length > 0) return selected
   throw new SelectionError(
     `${names.join(', ')} has no row in the standings table, so there is no claim to verify: run it without --verify`,
   )

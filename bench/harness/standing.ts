@@ -19,7 +19,7 @@ export interface Standing {
   ours: string
   peers?: readonly string[]
   /** Peers of the benchmark that are not part of the row: a substring of their names, and the reason. */
-  leftOut?: readonly (readonly [part: string, reason: string])[]
+  excluded?: readonly (readonly [part: string, reason: string])[]
   floor?: string
   growth?: Growth
   /** Compares the 99th percentile instead of the median. */
@@ -27,8 +27,8 @@ export interface Standing {
   /** Claims: the cost of ours is at most this multiple of every peer's cost, or of the floor's. */
   atMost?: number
   atMostOfFloor?: number
-  /** Reason, if a peer is ahead. */
-  ahead?: string
+  /** Why a peer is ahead. */
+  aheadReason?: string
   /** Part of `--quick`. */
   quick?: true
 }
@@ -37,7 +37,7 @@ export interface Standing {
 const MAX_GROWTH = 1.1
 
 /** Ratio of two costs: quotient of the medians, with the interval over single rounds. */
-export interface Compared extends Interval {
+export interface Comparison extends Interval {
   value: number
 }
 
@@ -57,12 +57,12 @@ export interface StandingResult {
   ours?: number
   /** 99th percentiles of ours and of the best peer. Only for latencies. */
   p99?: { ours: number; peer?: number }
-  peer?: { name: string; cost: number } & Compared
-  floor?: { cost: number } & Compared
-  growth?: Compared
-  ahead?: string
+  peer?: { name: string; cost: number } & Comparison
+  floor?: { cost: number } & Comparison
+  growth?: Comparison
+  aheadReason?: string
   /** Results of all claims of the row. */
-  held: ClaimResult[]
+  claims: ClaimResult[]
 }
 
 /** Rows of each benchmark, by `suite/benchmark`. */
@@ -72,69 +72,70 @@ export type Measured = ReadonlyMap<string, readonly Row[]>
 export function needsOf({ benchmark, ours, peers = [], floor, growth }: Standing): Map<string, Set<string>> {
   const needs = new Map([[benchmark, new Set([ours, ...peers, ...(floor === undefined ? [] : [floor])])]])
   if (growth === undefined) return needs
-  const where = growth.benchmark ?? benchmark
-  return needs.set(where, new Set([...(needs.get(where) ?? []), growth.small, growth.large]))
+  const path = growth.benchmark ?? benchmark
+  return needs.set(path, new Set([...(needs.get(path) ?? []), growth.small, growth.large]))
 }
 
 /** Whether a row has a claim. */
-export function claims({ atMost, atMostOfFloor, growth }: Standing): boolean {
+export function hasClaim({ atMost, atMostOfFloor, growth }: Standing): boolean {
   return atMost !== undefined || atMostOfFloor !== undefined || growth !== undefined
 }
 
 /** Evaluates a row. Every claim gets a ruling, `unmeasured` if a contender is missing or failed. */
 export function evaluateStanding(standing: Standing, measured: Measured): StandingResult {
-  const { job, benchmark, tail, atMost, atMostOfFloor, growth, ahead } = standing
-  const find = (name: string | undefined, where = benchmark) => {
-    const row = measured.get(where)?.find(row => row.name === name)
+  const { job, benchmark, tail, atMost, atMostOfFloor, growth, aheadReason } = standing
+  const find = (name: string | undefined, path = benchmark) => {
+    const row = measured.get(path)?.find(row => row.name === name)
     return row?.error === undefined ? row : undefined
   }
   const ours = find(standing.ours)
   const peers = (standing.peers ?? []).map(name => find(name))
   const floor = find(standing.floor)
-  const against = (row: Row | undefined) => (ours && row ? compared(each(ours, tail), each(row, tail)) : undefined)
-  const result: StandingResult = { job, benchmark, unit: ours?.unit ?? 'cpu', held: [], ...(tail && { tail }) }
-  if (ahead !== undefined) result.ahead = ahead
-  if (ours) result.ours = median(each(ours, tail))
-  const costOf = (row: Row) => median(each(row, tail))
+  const compareWith = (row: Row | undefined) => (ours && row ? compare(costs(ours, tail), costs(row, tail)) : undefined)
+  const result: StandingResult = { job, benchmark, unit: ours?.unit ?? 'cpu', claims: [], ...(tail && { tail }) }
+  if (aheadReason !== undefined) result.aheadReason = aheadReason
+  if (ours) result.ours = median(costs(ours, tail))
+  const costOf = (row: Row) => median(costs(row, tail))
   const best = peers.filter(row => row !== undefined).toSorted((a, b) => costOf(a) - costOf(b))[0]
-  const [overBest, overFloor] = [against(best), against(floor)]
+  const [overBest, overFloor] = [compareWith(best), compareWith(floor)]
   if (best && overBest) result.peer = { name: best.name, cost: costOf(best), ...overBest }
   if (ours?.unit === 'latency' && !tail) {
-    const p99 = (row: Row) => median(each(row, true))
+    const p99 = (row: Row) => median(costs(row, true))
     result.p99 = { ours: p99(ours), ...(best && { peer: p99(best) }) }
   }
   if (floor && overFloor) result.floor = { cost: costOf(floor), ...overFloor }
-  const grown = growth && growthOf(growth, find(growth.small, growth.benchmark), find(growth.large, growth.benchmark))
-  if (grown) result.growth = grown
-  const rule = (figure: Compared | undefined, bound: number) => (figure ? ruleInterval(figure, bound) : 'unmeasured')
+  const growthResult =
+    growth && growthOf(growth, find(growth.small, growth.benchmark), find(growth.large, growth.benchmark))
+  if (growthResult) result.growth = growthResult
+  const rule = (figure: Comparison | undefined, bound: number) => (figure ? ruleInterval(figure, bound) : 'unmeasured')
   if (atMost !== undefined) {
     // The peer with the lowest median is not necessarily the one that breaks the claim.
-    const ruling = peers.map(row => rule(against(row), atMost)).reduce(worseRuling, 'pass')
-    result.held.push({ claim: 'peer', atMost, ruling })
+    const ruling = peers.map(row => rule(compareWith(row), atMost)).reduce(worseRuling, 'pass')
+    result.claims.push({ claim: 'peer', atMost, ruling })
   }
   if (atMostOfFloor !== undefined) {
-    result.held.push({ claim: 'floor', atMost: atMostOfFloor, ruling: rule(overFloor, atMostOfFloor) })
+    result.claims.push({ claim: 'floor', atMost: atMostOfFloor, ruling: rule(overFloor, atMostOfFloor) })
   }
-  if (growth) result.held.push({ claim: 'growth', atMost: MAX_GROWTH, ruling: rule(grown, MAX_GROWTH) })
+  if (growth) result.claims.push({ claim: 'growth', atMost: MAX_GROWTH, ruling: rule(growthResult, MAX_GROWTH) })
   return result
 }
 
 /** Growth exponent of the total cost. 1 is linear. */
-function growthOf({ sizes }: Growth, small: Row | undefined, large: Row | undefined): Compared | undefined {
+function growthOf({ sizes }: Growth, small: Row | undefined, large: Row | undefined): Comparison | undefined {
   if (!small || !large) return undefined
   const [from, to] = sizes ?? [small.size, large.size]
   const exponent = (ratio: number) => 1 + Math.log(ratio) / Math.log(to / from)
-  const { value, low, high, rounds } = compared(each(large), each(small))
+  const { value, low, high, rounds } = compare(costs(large), costs(small))
   return { value: exponent(value), low: exponent(low), high: exponent(high), rounds }
 }
 
 /** Cost of one item in each round. */
-function each({ samples, unit, items }: Row, tail = false): number[] {
+function costs({ samples, unit, items }: Row, tail = false): number[] {
   return samples.map(sample => (tail ? (sample.p99 ?? Number.NaN) : perItem(sample, unit, items)))
 }
 
 /** Rounds are interleaved, so each round is compared with the same round of the other contender. */
-function compared(over: number[], under: number[]): Compared {
+function compare(over: number[], under: number[]): Comparison {
   const rounds = over.map((value, i) => value / (under[i] ?? Number.NaN))
   return { value: median(over) / median(under), ...interval(rounds) }
 }

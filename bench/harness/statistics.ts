@@ -13,7 +13,7 @@ export function median(values: number[]): number {
   return sorted.length % 2 ? high : ((sorted[middle - 1] ?? Number.NaN) + high) / 2
 }
 
-export function spread(values: number[]): Spread {
+export function spreadOf(values: number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }
 

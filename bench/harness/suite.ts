@@ -31,7 +31,7 @@ export interface Contender {
   load: Load
   warmUp: Load
   /**
-   * Prepares piece number `piece` with `items` items. The input is deterministic and differs between pieces. Peers are
+   * Prepares piece number `workIndex` with `items` items. The input is deterministic and differs between pieces. Peers are
    * imported here, so that a process loads only its own contender.
    */
   prepare(items: number, workIndex: number): Promise<Job>

@@ -1,4 +1,4 @@
-import { figure, large } from './figure.ts'
+import { formatFigure, formatLarge } from './format.ts'
 import type { Verdict } from './judge.ts'
 import type { Row } from './run-rounds.ts'
 import type { Spread } from './statistics.ts'
@@ -8,17 +8,17 @@ import type { Benchmark, Unit } from './suite.ts'
 const columns: Record<Unit, (item: string, rounds: string) => { title: string; show: (row: Row) => string }[]> = {
   cpu: (item, rounds) => [
     { title: `CPU ms, ${rounds}`, show: ({ value }) => range(value) },
-    { title: `ns / ${item}`, show: ({ perItem }) => figure(perItem) },
+    { title: `ns / ${item}`, show: ({ perItem }) => formatFigure(perItem) },
   ],
   wall: (item, rounds) => [
     { title: `wall ms, ${rounds}`, show: ({ value }) => range(value) },
-    { title: `${item} / s`, show: ({ perItem }) => large(1e9 / perItem) },
+    { title: `${item} / s`, show: ({ perItem }) => formatLarge(1e9 / perItem) },
   ],
   latency: (_item, rounds) => [
     { title: `p50 ms, ${rounds}`, show: ({ value }) => range(value) },
     { title: `p99 ms, ${rounds}`, show: ({ p99 }) => (p99 ? range(p99) : '') },
   ],
-  bytes: item => [{ title: `bytes / ${item}`, show: ({ perItem }) => figure(perItem) }],
+  bytes: item => [{ title: `bytes / ${item}`, show: ({ perItem }) => formatFigure(perItem) }],
   times: (item, rounds) => [{ title: `times / ${item}, ${rounds}`, show: ({ value }) => range(value) }],
 }
 
@@ -50,17 +50,17 @@ export function table(suite: string, benchmark: Benchmark, rows: Row[], verdicts
 /** The reference is 1. Our other contenders get no ratio. */
 function ratioOf(reference: Row, row: Row): string {
   if (row.kind === 'ours') return row === reference ? '1' : ''
-  return figure(reference.perItem / row.perItem)
+  return formatFigure(reference.perItem / row.perItem)
 }
 
 function sentence({ text, value, range, bound, met }: Verdict): string {
-  const rounds = range ? ` [${figure(range.min)}..${figure(range.max)}]` : ''
+  const rounds = range ? ` [${formatFigure(range.min)}..${formatFigure(range.max)}]` : ''
   const judged = bound ? `, ${bound}: ${met ? 'met' : 'NOT met'}` : ''
-  return `${text}: ${value >= 1e4 ? large(value) : figure(value)}${rounds}${judged}`
+  return `${text}: ${value >= 1e4 ? formatLarge(value) : formatFigure(value)}${rounds}${judged}`
 }
 
 function range({ median, min, max }: Spread): string {
-  return `${figure(median)} [${figure(min)}..${figure(max)}]`
+  return `${formatFigure(median)} [${formatFigure(min)}..${formatFigure(max)}]`
 }
 
 /** Aligns cells in columns: the first column to the left, the others to the right. */

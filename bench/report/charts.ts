@@ -7,8 +7,8 @@ export const charts: readonly GrowthChart[] = [
   {
     name: 'growth-answer',
     title: 'An answer, by its length',
-    across: 'text deltas in the answer',
-    up: 'CPU time a delta',
+    xLabel: 'text deltas in the answer',
+    yLabel: 'CPU time a delta',
     unit: 'cpu',
     curves: [
       { label: 'Millrace', points: lengths('millrace', [1000, 10_000, 100_000]) },
@@ -26,8 +26,8 @@ export const charts: readonly GrowthChart[] = [
   {
     name: 'growth-json',
     title: 'A JSON document with a usable value after each delta, by its length',
-    across: 'KB in the document',
-    up: 'CPU time a character',
+    xLabel: 'KB in the document',
+    yLabel: 'CPU time a character',
     unit: 'cpu',
     curves: [
       { label: 'Millrace', points: documents('millrace', [3, 10, 30, 100, 1000]) },
@@ -39,8 +39,8 @@ export const charts: readonly GrowthChart[] = [
   {
     name: 'growth-conversation',
     title: 'A delta to a store subscriber, by the length of the conversation',
-    across: 'messages, including the streaming one',
-    up: 'CPU time a delta',
+    xLabel: 'messages, including the streaming one',
+    yLabel: 'CPU time a delta',
     unit: 'cpu',
     curves: [
       { label: 'Millrace', points: conversations('ours') },

@@ -29,5 +29,5 @@ export function publish(results: Results): string[] {
   // Reads the saved, rounded numbers, so that page, chart and file agree.
   const saved = load()
   writePage(saved)
-  return ['bench/results/standings.json', 'docs/performance.md', write('ratios', ratioChart(saved.stands))]
+  return ['bench/results/standings.json', 'docs/performance.md', write('ratios', ratioChart(saved.standings))]
 }

@@ -1,5 +1,5 @@
 // Log-log curves of the cost per item by input size. A flat line means that the cost per item does not grow.
-import { cost } from '../harness/figure.ts'
+import { formatCost } from '../harness/format.ts'
 import type { Measured } from '../harness/standing.ts'
 import type { Unit } from '../harness/suite.ts'
 import { decades, drawing, element, FAINT, INK, logScale, MUTED, text } from './svg.ts'
@@ -15,8 +15,8 @@ export interface GrowthChart {
   name: string
   title: string
   /** Axis labels. */
-  across: string
-  up: string
+  xLabel: string
+  yLabel: string
   unit: Unit
   /** Ours first. */
   curves: readonly Curve[]
@@ -31,7 +31,10 @@ const DASHES = ['', '7 4', '2 4', '10 3 2 3', '4 4']
 const LINE = 16
 
 /** Draws the chart. Returns `undefined` if a point was not measured. */
-export function growthChart({ title, across, up, unit, curves }: GrowthChart, measured: Measured): string | undefined {
+export function growthChart(
+  { title, xLabel, yLabel, unit, curves }: GrowthChart,
+  measured: Measured,
+): string | undefined {
   const lines = curves.map(({ label, points }) => ({
     label,
     points: points.map(({ size, benchmark, contender }) => {
@@ -48,15 +51,18 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
   const ends = withoutOverlap(lines.map(({ points }) => y(points.at(-1)?.cost ?? 1)))
   return drawing(WIDTH, HEIGHT, title, [
     text(LEFT - 60, 26, title, { 'font-size': 16, 'font-weight': 600 }),
-    text(LEFT - 60, 44, up, { fill: MUTED }),
+    text(LEFT - 60, 44, yLabel, { fill: MUTED }),
     ...heights.flatMap(value => [
       element('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value), stroke: FAINT }),
-      text(LEFT - 8, y(value) + 4, cost(value, unit).replace(/\.0+ /, ' '), { 'text-anchor': 'end', fill: MUTED }),
+      text(LEFT - 8, y(value) + 4, formatCost(value, unit).replace(/\.0+ /, ' '), {
+        'text-anchor': 'end',
+        fill: MUTED,
+      }),
     ]),
     ...[...new Set(sizes)].map(size =>
       text(x(size), BOTTOM + 20, size.toLocaleString('en'), { 'text-anchor': 'middle', fill: MUTED }),
     ),
-    text((LEFT + WIDTH - RIGHT) / 2, BOTTOM + 42, across, { 'text-anchor': 'middle', fill: INK }),
+    text((LEFT + WIDTH - RIGHT) / 2, BOTTOM + 42, xLabel, { 'text-anchor': 'middle', fill: INK }),
     ...lines.flatMap(({ label, points }, i) => {
       const colour = COLOURS[i % COLOURS.length] ?? INK
       const coordinates = points.map(({ size, cost }) => `${x(size).toFixed(1)},${y(cost).toFixed(1)}`)
@@ -70,7 +76,7 @@ export function growthChart({ title, across, up, unit, curves }: GrowthChart, me
           'stroke-dasharray': DASHES[i % DASHES.length] ?? '',
         }),
         ...points.map(({ size, cost }) => element('circle', { cx: x(size), cy: y(cost), r: 3.5, fill: colour })),
-        text(x(last.size) + 12, (ends[i] ?? 0) + 4, `${label} ${cost(last.cost, unit)}`, {
+        text(x(last.size) + 12, (ends[i] ?? 0) + 4, `${label} ${formatCost(last.cost, unit)}`, {
           fill: colour,
           'font-weight': i === 0 ? 600 : 400,
         }),

@@ -10,7 +10,7 @@ const PAGE = join(DOCS, 'performance.md')
 const MEASURED = /(<!-- measured -->)[\s\S]*?(<!-- \/measured -->)/
 
 /** Text between the two markers. */
-function measuredPart({ place: environment, stands: results }: Results): string {
+function measuredPart({ environment, standings: results }: Results): string {
   const ahead = results.filter(({ peer }) => peer !== undefined && peer.value > 1)
   return [
     `Measured on ${environment.date.slice(0, 10)} with node ${environment.node} on ${environment.cpu}, load ${environment.load[0] ?? 0} at the beginning.`,
@@ -20,7 +20,8 @@ function measuredPart({ place: environment, stands: results }: Results): string 
     ahead.length === 0 ? 'No peer came out ahead.' : 'Where a peer came out ahead:',
     '',
     ...ahead.map(
-      ({ job, peer, ahead }) => `- **${job}**, ${peer?.name}: ${ahead ?? 'within the noise: the interval includes 1.'}`,
+      ({ job, peer, aheadReason }) =>
+        `- **${job}**, ${peer?.name}: ${aheadReason ?? 'within the noise: the interval includes 1.'}`,
     ),
   ]
     .join('\n')

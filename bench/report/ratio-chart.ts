@@ -1,5 +1,5 @@
 // Bar chart of our cost over that of the best peer, per job. Bars left of the line: ours is cheaper.
-import { figure } from '../harness/figure.ts'
+import { formatFigure } from '../harness/format.ts'
 import type { StandingResult } from '../harness/standing.ts'
 import { drawing, element, FAINT, INK, logScale, MUTED, text } from './svg.ts'
 
@@ -29,7 +29,7 @@ export function ratioChart(results: readonly StandingResult[]): string {
         stroke: tick > 0.99 ? INK : FAINT,
         'stroke-width': tick > 0.99 ? 1.5 : 1,
       }),
-      text(x(tick), TOP - 12, figure(tick).replace(/\.?0+$/, ''), { 'text-anchor': 'middle', fill: MUTED }),
+      text(x(tick), TOP - 12, formatFigure(tick).replace(/\.?0+$/, ''), { 'text-anchor': 'middle', fill: MUTED }),
     ]),
     ...rows.flatMap(({ job, peer: { name, value, low, high } }, i) => {
       const middle = TOP + i * ROW + ROW / 2
@@ -39,7 +39,7 @@ export function ratioChart(results: readonly StandingResult[]): string {
         text(LEFT - 10, middle + 4, job, { 'text-anchor': 'end' }),
         element('rect', { x: from, y: middle - 7, width: Math.max(to - from, 1), height: 14, fill: colour, rx: 2 }),
         element('line', { x1: x(low), x2: x(high), y1: middle, y2: middle, stroke: INK, 'stroke-width': 1.5 }),
-        text(WIDTH - RIGHT + 12, middle + 4, `${figure(value)}  ${name}`, { fill: colour }),
+        text(WIDTH - RIGHT + 12, middle + 4, `${formatFigure(value)}  ${name}`, { fill: colour }),
       ]
     }),
   ])

@@ -10,8 +10,8 @@ export const RESULTS: string = join(import.meta.dirname, '../results')
 const FILE = join(RESULTS, 'standings.json')
 
 export interface Results {
-  place: Environment
-  stands: StandingResult[]
+  environment: Environment
+  standings: StandingResult[]
 }
 
 /** Loads the saved results. */

@@ -18,7 +18,7 @@ const tanstack = () => import('../contenders/tanstack.ts')
 /** Encoding and decoding of an answer in each dialect. */
 export const dialects: Suite = { name: 'dialects', benchmarks: () => [encode(), decode(), mixed(), growth()] }
 
-const one = (kind: Contender['kind'], name: string, prepare: Contender['prepare'], work = load): Contender => ({
+const contender = (kind: Contender['kind'], name: string, prepare: Contender['prepare'], work = load): Contender => ({
   name,
   kind,
   load: work,
@@ -34,7 +34,7 @@ const TANSTACK_DECODER = 'TanStack fetchServerSentEvents'
 const ours = (name: string) => `millrace, ${name}`
 
 /** Ours costs at most half of the peer's own encoder or decoder. */
-const halves = (ai: string, tanstack: string): Claim[] => [
+const halfCostClaims = (ai: string, tanstack: string): Claim[] => [
   { kind: 'ratio', of: ours('ai-sdk'), to: ai, atMost: 0.5 },
   { kind: 'ratio', of: ours('tanstack'), to: tanstack, atMost: 0.5 },
 ]
@@ -46,14 +46,16 @@ function encode(): Benchmark {
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
-        one('ours', ours(name), async (count, workIndex) =>
+        contender('ours', ours(name), async (count, workIndex) =>
           (await dialectModule()).encodeDialect(name, count, workIndex),
         ),
       ),
-      one('peer', AI_ENCODER, async (count, workIndex) => (await ai()).aiEncode(count, workIndex)),
-      one('peer', TANSTACK_ENCODER, async (count, workIndex) => (await tanstack()).tanstackEncode(count, workIndex)),
+      contender('peer', AI_ENCODER, async (count, workIndex) => (await ai()).aiEncode(count, workIndex)),
+      contender('peer', TANSTACK_ENCODER, async (count, workIndex) =>
+        (await tanstack()).tanstackEncode(count, workIndex),
+      ),
     ],
-    claims: halves(AI_ENCODER, TANSTACK_ENCODER),
+    claims: halfCostClaims(AI_ENCODER, TANSTACK_ENCODER),
     notes: ['ours starts from log entries, the peers from their own events'],
   }
 }
@@ -65,14 +67,16 @@ function decode(): Benchmark {
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
-        one('ours', ours(name), async (count, workIndex) =>
+        contender('ours', ours(name), async (count, workIndex) =>
           (await dialectModule()).decodeDialect(name, count, workIndex),
         ),
       ),
-      one('peer', AI_DECODER, async (count, workIndex) => (await ai()).aiDecode(count, workIndex)),
-      one('peer', TANSTACK_DECODER, async (count, workIndex) => (await tanstack()).tanstackDecode(count, workIndex)),
+      contender('peer', AI_DECODER, async (count, workIndex) => (await ai()).aiDecode(count, workIndex)),
+      contender('peer', TANSTACK_DECODER, async (count, workIndex) =>
+        (await tanstack()).tanstackDecode(count, workIndex),
+      ),
     ],
-    claims: halves(AI_DECODER, TANSTACK_DECODER),
+    claims: halfCostClaims(AI_DECODER, TANSTACK_DECODER),
   }
 }
 
@@ -82,13 +86,13 @@ function mixed(): Benchmark {
     title: '20 runs of 1,000 entries each, with reasoning, text, calls, data and state, encoded and decoded',
     item: 'chunk',
     contenders: dialectNames.flatMap(name => [
-      one(
+      contender(
         'ours',
         `${name}, encode`,
         async (count, workIndex) => (await dialectModule()).encodeSteps(name, count, workIndex),
         steps,
       ),
-      one(
+      contender(
         'ours',
         `${name}, decode`,
         async (count, workIndex) => (await dialectModule()).decodeSteps(name, count, workIndex),
@@ -102,13 +106,13 @@ function mixed(): Benchmark {
 
 function growth(): Benchmark {
   const pair = (name: (typeof dialectNames)[number]) => [
-    one(
+    contender(
       'ours',
       `${name}, answers of 1,000`,
       async (count, workIndex) => (await dialectModule()).encodeDialect(name, count, workIndex),
       short,
     ),
-    one('ours', `${name}, one of 100,000`, async (count, workIndex) =>
+    contender('ours', `${name}, one of 100,000`, async (count, workIndex) =>
       (await dialectModule()).encodeDialect(name, count, workIndex),
     ),
   ]

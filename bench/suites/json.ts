@@ -3,7 +3,7 @@ import { document } from '../fixtures/document.ts'
 import { type Benchmark, type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
 
 const DELTA = 4
-const LOOKS = 20
+const SAMPLES = 20
 const warmUp: Load = { pieces: 2, items: 10_000 }
 
 /** One JSON document that arrives in small deltas, with a usable partial value after each. */
@@ -12,36 +12,37 @@ export const json: Suite = {
   benchmarks: quick => [large(), growth(), small(), lengths(quick)],
 }
 
-/** Parses a document. Calls `seen` with the partial value after each delta and returns the final value. */
-type Reader = (deltas: string[], seen: (partial: unknown) => void) => unknown
+/** Parses a document. Calls `onPartial` with the partial value after each delta and returns the final value. */
+type Reader = (deltas: string[], onPartial: (partial: unknown) => void) => unknown
 
 function contender(kind: Contender['kind'], name: string, load: Load, reader: () => Promise<Reader>): Contender {
   const prepare: Contender['prepare'] = async (length, workIndex) =>
-    documentJob(length, workIndex, await reader(), kind === 'floor' ? 0 : LOOKS)
+    documentJob(length, workIndex, await reader(), kind === 'floor' ? 0 : SAMPLES)
   return { name, kind, load, warmUp, prepare }
 }
 
-/** Parses one document. At `looks` evenly spread deltas it records how many records the partial value has. */
-function documentJob(length: number, workIndex: number, read: Reader, looks: number): Job {
+/** Parses one document. At `samples` evenly spread deltas it records how many records the partial value has. */
+function documentJob(length: number, workIndex: number, read: Reader, samples: number): Job {
   const { text, deltas } = document(length, workIndex, DELTA)
-  const every = Math.floor(deltas.length / looks)
+  const every = Math.floor(deltas.length / samples)
   const records: number[] = []
-  let seen = 0
+  let onPartial = 0
   let usable = 0
   return job(
     () => {
       return read(deltas, partial => {
         if (typeof partial === 'object' && partial !== null) usable++
-        if (++seen === (records.length + 1) * every) records.push((partial as Partial<Document>)?.records?.length ?? 0)
+        if (++onPartial === (records.length + 1) * every)
+          records.push((partial as Partial<Document>)?.records?.length ?? 0)
       })
     },
     value => {
       deepStrictEqual(value, JSON.parse(text))
       ok(usable >= deltas.length - 1, `only ${usable} of ${deltas.length} deltas left a usable value`)
-      ok(records.length >= looks, `only ${records.length} of ${looks} looks were taken`)
+      ok(records.length >= samples, `expected ${samples} samples, found ${records.length}`)
       const ends = recordEnds(text)
-      for (const [look, found] of records.entries()) {
-        const at = (look + 1) * every * DELTA
+      for (const [sample, found] of records.entries()) {
+        const at = (sample + 1) * every * DELTA
         const complete = ends.filter(end => end <= at).length
         ok(
           found === complete || found === complete + 1,
@@ -68,11 +69,11 @@ function recordEnds(text: string): number[] {
 
 const millrace = async (): Promise<Reader> => {
   const { JsonStream } = await import('@millrace/protocol')
-  return (deltas, seen) => {
+  return (deltas, onPartial) => {
     const stream = new JsonStream({ strict: true })
     for (const delta of deltas) {
       stream.push(delta)
-      seen(stream.value)
+      onPartial(stream.value)
     }
     ok(stream.end())
     return stream.value
@@ -81,11 +82,11 @@ const millrace = async (): Promise<Reader> => {
 
 const millraceSnapshots = async (): Promise<Reader> => {
   const { JsonStream } = await import('@millrace/protocol')
-  return (deltas, seen) => {
+  return (deltas, onPartial) => {
     const stream = new JsonStream({ strict: true })
     for (const delta of deltas) {
       stream.push(delta)
-      seen(stream.snapshot())
+      onPartial(stream.snapshot())
     }
     ok(stream.end())
     return stream.snapshot()
@@ -94,10 +95,10 @@ const millraceSnapshots = async (): Promise<Reader> => {
 
 const jsonriver = async (): Promise<Reader> => {
   const { parse } = await import('jsonriver')
-  return async (deltas, seen) => {
+  return async (deltas, onPartial) => {
     let last: unknown
     // jsonriver yields nothing for a delta without a change. So the value is read when the next delta is requested.
-    const source = iterate(deltas, () => seen(last))
+    const source = iterate(deltas, () => onPartial(last))
     for await (const value of parse(source)) last = value
     return last
   }
@@ -105,13 +106,13 @@ const jsonriver = async (): Promise<Reader> => {
 
 const partialJson = async (): Promise<Reader> => {
   const { parse } = await import('partial-json')
-  return (deltas, seen) => {
+  return (deltas, onPartial) => {
     let text = ''
     let value: unknown
     for (const delta of deltas) {
       text += delta
       value = parse(text)
-      seen(value)
+      onPartial(value)
     }
     return value
   }
@@ -119,24 +120,24 @@ const partialJson = async (): Promise<Reader> => {
 
 const aiPartialJson = async (): Promise<Reader> => {
   const { parsePartialJson } = await import('ai')
-  return async (deltas, seen) => {
+  return async (deltas, onPartial) => {
     let text = ''
     let value: unknown
     for (const delta of deltas) {
       text += delta
       value = (await parsePartialJson(text)).value ?? value
-      seen(value)
+      onPartial(value)
     }
     return value
   }
 }
 
 /** Only parses at the end, without partial values. */
-const parseAtEnd = async (): Promise<Reader> => (deltas, seen) => {
+const parseAtEnd = async (): Promise<Reader> => (deltas, onPartial) => {
   let text = ''
   for (const delta of deltas) {
     text += delta
-    seen(deltas)
+    onPartial(deltas)
   }
   return JSON.parse(text)
 }
@@ -153,9 +154,9 @@ function iterate<T>(items: readonly T[], after: () => void): AsyncIterable<T> {
 }
 
 /** The async iteration that jsonriver's interface requires, without parsing. */
-const iteration = async (): Promise<Reader> => async (deltas, seen) => {
+const iteration = async (): Promise<Reader> => async (deltas, onPartial) => {
   let text = ''
-  for await (const delta of iterate(deltas, () => seen(deltas))) text += delta
+  for await (const delta of iterate(deltas, () => onPartial(deltas))) text += delta
   return JSON.parse(text)
 }
 
@@ -202,7 +203,7 @@ function small(): Benchmark {
     reference: 'millrace',
     contenders: [
       contender('ours', 'millrace', load, millrace),
-      contender('ours', 'millrace, a snapshot for keeps after each', load, millraceSnapshots),
+      contender('ours', 'millrace, a snapshot after each', load, millraceSnapshots),
       contender('peer', 'jsonriver', load, jsonriver),
       contender('peer', 'partial-json', load, partialJson),
       contender('peer', 'AI SDK parsePartialJson', load, aiPartialJson),
@@ -225,15 +226,15 @@ function lengths(quick: boolean): Benchmark {
     title: `documents of 3, 10, 30, 100 and 1,000 KB in ${DELTA}-character deltas, cost per character`,
     item: 'character',
     rounds: quick ? 1 : 3,
-    contenders: readers.flatMap(([name, kind, reader, maxRatio]) =>
+    contenders: readers.flatMap(([name, kind, reader, maxKb]) =>
       [3, 10, 30, 100, 1000]
-        .filter(size => size <= maxRatio)
+        .filter(size => size <= maxKb)
         .map(size => contender(kind, `${name}, ${size} KB`, { pieces: 1, items: size * 1000 }, reader)),
     ),
-    claims: readers.map(([name, , , maxRatio]) => ({
+    claims: readers.map(([name, , , maxKb]) => ({
       kind: 'exponent',
       small: `${name}, 3 KB`,
-      large: `${name}, ${maxRatio} KB`,
+      large: `${name}, ${maxKb} KB`,
     })),
   }
 }

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import type { Json, Operation } from '@millrace/protocol'
 import { memo } from '../fixtures/memo.ts'
-import { sequence, words } from '../fixtures/random.ts'
+import { seededRandom, words } from '../fixtures/random.ts'
 import { parsed } from '../fixtures/text.ts'
 import { type Contender, type Job, job, type Load, type Suite } from '../harness/suite.ts'
 
@@ -87,7 +87,7 @@ interface Record {
 
 /** Patches like those of an agent's tools, and the expected final state, made by plain assignments. */
 const patchesOf = memo((count: number): { start: Json; patches: Operation[][]; expected: unknown } => {
-  const next = sequence(count)
+  const next = seededRandom(count)
   const state = {
     title: 'state',
     records: Array.from({ length: RECORDS }, (): Record => ({ name: words(next, 3), count: 0, tags: [] })),

@@ -168,16 +168,16 @@ function paced(): Benchmark {
   const total = 100_000
   const sizes = [10_000, total]
   const readers: [string, Contender['kind'], Contender['prepare']][] = [
+    ['reads the new text', 'ours', async (count, workIndex) => (await fold()).foldReadNewText(count, workIndex, FRAME)],
     [
-      'takes what was gained',
+      'reads the full text',
       'ours',
-      async (count, workIndex) => (await fold()).foldReadGained(count, workIndex, FRAME),
+      async (count, workIndex) => (await fold()).foldReadFullText(count, workIndex, FRAME),
     ],
-    ['reads the whole text', 'ours', async (count, workIndex) => (await fold()).foldReadWhole(count, workIndex, FRAME)],
     [
-      'whole text of a bare string',
+      'full text of a plain string',
       'floor',
-      async (count, workIndex) => (await fold()).concatReadWhole(count, workIndex, FRAME),
+      async (count, workIndex) => (await fold()).concatReadFullText(count, workIndex, FRAME),
     ],
   ]
   const name = (reader: string, size: number) => `${reader}, ${total / size} x ${size.toLocaleString('en')}`
@@ -191,14 +191,14 @@ function paced(): Benchmark {
     name: 'paced',
     title: `${FRAME} text deltas a frame (500 a second, a frame each 16 ms), with a reader in every frame`,
     item: 'delta',
-    reference: name('takes what was gained', total),
+    reference: name('reads the new text', total),
     contenders: readers.flatMap(([reader, kind, prepare]) =>
       sizes.map(size => contender(kind, name(reader, size), { pieces: total / size, items: size }, prepare)),
     ),
     claims: [
-      exponent('takes what was gained', 1.1),
-      exponent('reads the whole text'),
-      exponent('whole text of a bare string'),
+      exponent('reads the new text', 1.1),
+      exponent('reads the full text'),
+      exponent('full text of a plain string'),
     ],
     notes: [
       'frames follow without waiting, so only the work is measured; 1000 ns a delta is 0.5 ms of CPU for a second of streaming',
@@ -215,7 +215,7 @@ function history(): Benchmark {
       async (count, workIndex, length) => (await fold()).foldBatches(count, workIndex, FRAME, 'views', length),
     ],
     [
-      `millrace, ${FRAME} a batch, what changed after each`,
+      `millrace, ${FRAME} a batch, the changes after each`,
       'ours',
       async (count, workIndex, length) => (await fold()).foldBatches(count, workIndex, FRAME, 'changes', length),
     ],

@@ -2,9 +2,9 @@ import type { Backend } from '../contenders/log/target.ts'
 import type { Benchmark, Contender, Suite } from '../harness/suite.ts'
 import { answerBenchmarks } from './runtime/answer.ts'
 import { approvalBenchmarks } from './runtime/approvals.ts'
-import { childrenBenchmark, formerChildrenBenchmark } from './runtime/children.ts'
+import { backends, needs } from './runtime/backends.ts'
 import { pausedBenchmark } from './runtime/paused.ts'
-import { backends, needs } from './runtime/places.ts'
+import { earlierSubAgentsBenchmark, subAgentsBenchmark } from './runtime/sub-agents.ts'
 
 /** Cost of a run, compared with the model's stream alone. */
 export const runtime: Suite = {
@@ -17,8 +17,8 @@ export const runtime: Suite = {
     ...approvalBenchmarks(quick),
     ...answerBenchmarks(quick),
     pausedBenchmark(quick),
-    childrenBenchmark(quick),
-    formerChildrenBenchmark(quick),
+    subAgentsBenchmark(quick),
+    earlierSubAgentsBenchmark(quick),
   ],
 }
 
@@ -60,7 +60,7 @@ function tokens(quick: boolean): Benchmark {
 
 /** Steps one after the other. */
 function steps(quick: boolean): Benchmark {
-  return stepped({
+  return stepsBenchmark({
     name: 'steps',
     title: 'one agent at a time, of eight steps, seven of which call a tool',
     item: 'step',
@@ -75,7 +75,7 @@ function steps(quick: boolean): Benchmark {
 
 /** Many agents at once. */
 function runs(quick: boolean): Benchmark {
-  return stepped({
+  return stepsBenchmark({
     name: 'runs',
     title: 'agents of three steps, sixteen at a time, one session each',
     item: 'run',
@@ -87,7 +87,7 @@ function runs(quick: boolean): Benchmark {
   })
 }
 
-interface Stepped extends Pick<Benchmark, 'name' | 'title' | 'item'> {
+interface StepsBenchmarkOptions extends Pick<Benchmark, 'name' | 'title' | 'item'> {
   readonly steps: number
   readonly width: number
   readonly runsOf: (items: number) => number
@@ -95,7 +95,7 @@ interface Stepped extends Pick<Benchmark, 'name' | 'title' | 'item'> {
   readonly rounds: number
 }
 
-function stepped({ name, title, item, steps, width, runsOf, load, rounds }: Stepped): Benchmark {
+function stepsBenchmark({ name, title, item, steps, width, runsOf, load, rounds }: StepsBenchmarkOptions): Benchmark {
   const module = () => import('../contenders/runtime/steps.ts')
   const contender = (contenderName: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender => {
     return { name: contenderName, kind, load, warmUp: load, prepare }

@@ -14,7 +14,7 @@ export const sse: Suite = {
   benchmarks: () => [decode(), decodeBatches(), encode(), encodeBatches()],
 }
 
-function one(kind: Contender['kind'], name: string, prepare: Contender['prepare']): Contender {
+function contender(kind: Contender['kind'], name: string, prepare: Contender['prepare']): Contender {
   return { name, kind, load, warmUp, prepare }
 }
 
@@ -29,15 +29,17 @@ function decode(): Benchmark {
     item: 'frame',
     reference: 'millrace, checked',
     contenders: [
-      one('ours', 'millrace, checked', async (count, workIndex) => (await wire()).decodeFrames(count, workIndex, 1)),
-      one('floor', PARSER, async (count, workIndex) => (await wire()).parseEvents(count, workIndex, 1, 'JSON')),
-      one('peer', 'TanStack fetchServerSentEvents', async (count, workIndex) =>
+      contender('ours', 'millrace, checked', async (count, workIndex) =>
+        (await wire()).decodeFrames(count, workIndex, 1),
+      ),
+      contender('floor', PARSER, async (count, workIndex) => (await wire()).parseEvents(count, workIndex, 1, 'JSON')),
+      contender('peer', 'TanStack fetchServerSentEvents', async (count, workIndex) =>
         (await tanstack()).tanstackDecode(count, workIndex),
       ),
-      one('peer', 'AI SDK DefaultChatTransport, checked', async (count, workIndex) =>
+      contender('peer', 'AI SDK DefaultChatTransport, checked', async (count, workIndex) =>
         (await ai()).aiDecode(count, workIndex),
       ),
-      one('floor', 'eventsource-parser alone', async (count, workIndex) =>
+      contender('floor', 'eventsource-parser alone', async (count, workIndex) =>
         (await wire()).parseEvents(count, workIndex, 1, 'nothing'),
       ),
     ],
@@ -53,10 +55,12 @@ function decodeBatches(): Benchmark {
     item: 'delta',
     reference: 'millrace, checked',
     contenders: [
-      one('ours', 'millrace, checked', async (count, workIndex) =>
+      contender('ours', 'millrace, checked', async (count, workIndex) =>
         (await wire()).decodeFrames(count, workIndex, BATCH),
       ),
-      one('floor', PARSER, async (count, workIndex) => (await wire()).parseEvents(count, workIndex, BATCH, 'JSON')),
+      contender('floor', PARSER, async (count, workIndex) =>
+        (await wire()).parseEvents(count, workIndex, BATCH, 'JSON'),
+      ),
     ],
     claims: [{ kind: 'ratio', of: 'millrace, checked', to: PARSER }],
   }
@@ -69,12 +73,12 @@ function encode(): Benchmark {
     item: 'frame',
     reference: 'millrace',
     contenders: [
-      one('ours', 'millrace', async (count, workIndex) => (await wire()).encodeFrames(count, workIndex, 1)),
-      one('floor', STRINGIFY, async (count, workIndex) => (await wire()).stringifyFrames(count, workIndex, 1)),
-      one('peer', 'TanStack toServerSentEventsStream', async (count, workIndex) =>
+      contender('ours', 'millrace', async (count, workIndex) => (await wire()).encodeFrames(count, workIndex, 1)),
+      contender('floor', STRINGIFY, async (count, workIndex) => (await wire()).stringifyFrames(count, workIndex, 1)),
+      contender('peer', 'TanStack toServerSentEventsStream', async (count, workIndex) =>
         (await tanstack()).tanstackEncode(count, workIndex),
       ),
-      one('peer', 'AI SDK JsonToSseTransformStream', async (count, workIndex) =>
+      contender('peer', 'AI SDK JsonToSseTransformStream', async (count, workIndex) =>
         (await ai()).aiEncode(count, workIndex),
       ),
     ],
@@ -92,8 +96,10 @@ function encodeBatches(): Benchmark {
     item: 'delta',
     reference: 'millrace',
     contenders: [
-      one('ours', 'millrace', async (count, workIndex) => (await wire()).encodeFrames(count, workIndex, BATCH)),
-      one('floor', STRINGIFY, async (count, workIndex) => (await wire()).stringifyFrames(count, workIndex, BATCH)),
+      contender('ours', 'millrace', async (count, workIndex) => (await wire()).encodeFrames(count, workIndex, BATCH)),
+      contender('floor', STRINGIFY, async (count, workIndex) =>
+        (await wire()).stringifyFrames(count, workIndex, BATCH),
+      ),
     ],
     claims: [{ kind: 'ratio', of: 'millrace', to: STRINGIFY }],
   }

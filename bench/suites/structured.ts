@@ -18,26 +18,26 @@ export const structured: Suite = {
 /** Cost of appending one item per chunk to an array in a structured object. */
 function append(): Benchmark {
   const total = 100_000
-  const ways: [string, Contender['kind'], Contender['prepare']][] = [
+  const appenders: [string, Contender['kind'], Contender['prepare']][] = [
     ['reduceStructuredChunks', 'ours', reduced],
     [`accumulator, a commit every ${COMMIT}`, 'ours', accumulated],
     ['an array that grows', 'floor', pushed],
   ]
-  const name = (way: string, size: number) => `${way}, ${total / size} x ${size.toLocaleString('en')}`
+  const name = (appender: string, size: number) => `${appender}, ${total / size} x ${size.toLocaleString('en')}`
   return {
     name: 'append',
     title: `${total.toLocaleString('en')} appends, as k objects of n items`,
     item: 'append',
     reference: name('reduceStructuredChunks', SIZES[1] ?? 0),
-    contenders: ways.flatMap(([way, kind, prepare]) =>
+    contenders: appenders.flatMap(([appender, kind, prepare]) =>
       SIZES.map(size => {
-        return { name: name(way, size), kind, load: { pieces: total / size, items: size }, warmUp, prepare }
+        return { name: name(appender, size), kind, load: { pieces: total / size, items: size }, warmUp, prepare }
       }),
     ),
-    claims: ways.map(([way, kind]) => ({
+    claims: appenders.map(([appender, kind]) => ({
       kind: 'exponent',
-      small: name(way, SIZES[0] ?? 0),
-      large: name(way, SIZES[1] ?? 0),
+      small: name(appender, SIZES[0] ?? 0),
+      large: name(appender, SIZES[1] ?? 0),
       ...(kind === 'ours' ? { under: 1.1 } : {}),
     })),
   }

@@ -59,23 +59,23 @@ function benchmark(mix: 'text' | 'uniform', load: Load, title: string): Benchmar
   }
 }
 
-function validateJob(count: number, mix: 'text' | 'uniform', validates: Validate): Job {
+function validateJob(count: number, mix: 'text' | 'uniform', isValid: Validate): Job {
   const chunks = chunkMix(mix, DISTINCT)
   return job(
     () => {
       let valid = 0
-      for (let i = 0; i < count; i++) if (validates(chunks[i % DISTINCT])) valid++
+      for (let i = 0; i < count; i++) if (isValid(chunks[i % DISTINCT])) valid++
       return valid
     },
     valid => {
       strictEqual(valid, count)
-      for (const chunk of chunks) for (const broken of spoilt(chunk)) strictEqual(validates(broken), false)
+      for (const chunk of chunks) for (const broken of corruptVariants(chunk)) strictEqual(isValid(broken), false)
     },
   )
 }
 
 /** Variants of a chunk, each with one corrupted string. */
-function* spoilt(chunk: Chunk): Iterable<object> {
+function* corruptVariants(chunk: Chunk): Iterable<object> {
   for (const [key, value] of Object.entries(chunk)) {
     if (typeof value === 'string') yield { ...chunk, [key]: 1 }
   }

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { mockServer } from '../../packages/runtime/src/test/providers/mock-server.fixture.ts'
-import { modelsBy } from './model.ts'
+import { modelsOf } from './model.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/models.md'), 'utf8')
 
@@ -44,7 +44,7 @@ test('the guide to models runs as written, by a provider', async () => {
 
 test('the guide to models names the models that the demo takes', () => {
   for (const prefix of ['OPENAI', 'ANTHROPIC']) {
-    const [model] = modelsBy({ [`${prefix}_API_KEY`]: 'k' }).modelName.split(' ')
+    const [model] = modelsOf({ [`${prefix}_API_KEY`]: 'k' }).modelName.split(' ')
     const [, named] = new RegExp(`^\\| \`${prefix}_MODEL\` .*\`([^\`]+)\` \\|$`, 'm').exec(guide) ?? []
     expect(named).toBe(model)
   }

@@ -2,7 +2,7 @@ import { memoryStore } from 'millrace'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { mockServer } from '../../packages/runtime/src/test/providers/mock-server.fixture.ts'
 import { anthropicWire, openaiWire, rawServer } from '../../packages/runtime/src/test/providers/raw-server.fixture.ts'
-import { modelsBy } from './model.ts'
+import { modelsOf } from './model.ts'
 
 const KEY = 'sk-key-of-a-test'
 const NAMES = ['OPENAI', 'ANTHROPIC'].flatMap(prefix => ['API_KEY', 'BASE_URL', 'MODEL'].map(one => `${prefix}_${one}`))
@@ -36,11 +36,11 @@ describe('model selection', () => {
       'qwen at 127.0.0.1:11434, by OPENAI_API_KEY',
     ],
   ])('%j', (env, name) => {
-    expect(modelsBy(env).modelName).toBe(name)
+    expect(modelsOf(env).modelName).toBe(name)
   })
 
   test.each(['nowhere', 'file:///etc', `nowhere ${KEY}`])('rejects an invalid base URL: %s', url => {
-    const wrong = () => modelsBy({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: url })
+    const wrong = () => modelsOf({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: url })
     expect(wrong).toThrow('Expected ANTHROPIC_BASE_URL to be an http or https URL. Set it to one such as')
     expect(wrong).not.toThrow(KEY)
   })

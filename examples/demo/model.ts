@@ -39,7 +39,7 @@ const PROVIDERS: readonly Provider[] = [
 ]
 
 /** Chooses a model by the environment. @throws if a base URL is invalid */
-export function modelsBy(env: Readonly<Record<string, string | undefined>>): Models {
+export function modelsOf(env: Readonly<Record<string, string | undefined>>): Models {
   const [provider, ...others] = PROVIDERS.filter(({ prefix }) => env[`${prefix}_API_KEY`])
   if (provider === undefined) return { modelName: 'a script, offline', modelOf: pacedModel, thinking: {} }
   const { prefix, make, thinking } = provider
@@ -80,4 +80,4 @@ function openai(baseURL: string, apiKey: string, modelId: string): DemoModel {
 const lenient = (format: { readonly json_schema?: object }): object =>
   format.json_schema ? { ...format, json_schema: { ...format.json_schema, strict: false } } : format
 
-export const { modelName, modelOf, thinking } = modelsBy(process.env)
+export const { modelName, modelOf, thinking } = modelsOf(process.env)

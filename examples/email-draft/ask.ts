@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import type { Interrupt } from 'millrace'
 
 /** Ids of the offered answers. */
-export const offered = ({ input }: Interrupt): string[] =>
+export const optionIdsOf = ({ input }: Interrupt): string[] =>
   input.kind === 'choice' ? input.options.map(({ id }) => id) : []
 
 /** Asks in the terminal. Resolves with undefined without a terminal or an answer. */

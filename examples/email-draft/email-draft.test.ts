@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileCache } from '../../scripts/compile-cache.ts'
-import { ask, offered } from './ask.ts'
+import { ask, optionIdsOf } from './ask.ts'
 import { formOf } from './form.ts'
 import { Email, emailDraft } from './workflow.ts'
 
@@ -66,7 +66,7 @@ test('asks in the terminal', async () => {
   expect(await ask(interrupt, terminal)).toBe('b')
   terminal.end()
   expect(await ask(interrupt, terminal)).toBeUndefined()
-  expect(offered(interrupt)).toEqual(['a', 'b'])
+  expect(optionIdsOf(interrupt)).toEqual(['a', 'b'])
 })
 
 test('fills in the form', async () => {

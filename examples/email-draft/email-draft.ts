@@ -1,6 +1,6 @@
 import { Fold } from '@millrace/protocol'
 import { createRuntime, type Entry, openStore, type Run } from 'millrace'
-import { ask, offered } from './ask.ts'
+import { ask, optionIdsOf } from './ask.ts'
 import { Screen } from './form.ts'
 import { emailDraft } from './workflow.ts'
 
@@ -45,7 +45,7 @@ for (;;) {
   } catch (error) {
     // An answer that was not offered is rejected, and the run keeps waiting.
     if ((error as { code?: string }).code !== 'answer_invalid') throw error
-    console.log(`Expected one of these answers, found ${response}: ${offered(pending.interrupt).join(', ')}`)
+    console.log(`Expected one of these answers, found ${response}: ${optionIdsOf(pending.interrupt).join(', ')}`)
   }
 }
 await runtime.close()

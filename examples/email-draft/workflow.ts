@@ -29,7 +29,7 @@ function draftOf(request: string, answers: number): z.infer<typeof Email> {
 }
 
 /** The workflow, with the model that writes. */
-export const emailDraftBy = (model: Model) =>
+export const emailDraftWith = (model: Model) =>
   workflow({
     id: 'email-draft',
     nodes: {
@@ -62,4 +62,4 @@ export const emailDraftBy = (model: Model) =>
     ],
   })
 
-export const emailDraft = emailDraftBy(scriptedModel(draftScript, { paceMs: 20 }))
+export const emailDraft = emailDraftWith(scriptedModel(draftScript, { paceMs: 20 }))

@@ -12,7 +12,7 @@ export interface ReceivedEvents {
 }
 
 /** An AG-UI client and the events that it receives. */
-export function client<Agent extends HttpAgent = HttpAgent>(
+export function openClient<Agent extends HttpAgent = HttpAgent>(
   backend: { readonly url: string },
   name: string,
   messages: readonly Message[] = [],
@@ -28,7 +28,7 @@ export function client<Agent extends HttpAgent = HttpAgent>(
 let userMessages = 0
 
 /** A user message with a new id. */
-export const user = (content: string): Message => ({ id: `u${++userMessages}`, role: 'user', content })
+export const userMessage = (content: string): Message => ({ id: `u${++userMessages}`, role: 'user', content })
 
 /** AG-UI clients warn about unknown input. Fails the test on a warning. */
 export function expectNoWarnings(): void {

@@ -3,15 +3,22 @@ import { resumable } from '@millrace/dialects/ag-ui'
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { type Backend, openBackend } from '../backend.fixture.ts'
-import { client, expectNoWarnings, expectViewOf, silenceErrors, THREAD, user } from './ag-ui-client.fixture.ts'
+import {
+  expectNoWarnings,
+  expectViewOf,
+  openClient,
+  silenceErrors,
+  THREAD,
+  userMessage,
+} from './ag-ui-client.fixture.ts'
 
 const Agent = resumable(HttpAgent)
 
 /** A fault proxy to the backend. */
-async function way(backend: Backend) {
-  const between = await proxy(backend.url)
-  onTestFinished(() => between.stop())
-  return { between, backend: { url: between.url(backend.url) } }
+async function openProxy(backend: Backend) {
+  const proxyServer = await proxy(backend.url)
+  onTestFinished(() => proxyServer.stop())
+  return { proxyServer, backend: { url: proxyServer.url(backend.url) } }
 }
 
 /** Collects unhandled rejections in a test that expects some. */
@@ -43,13 +50,13 @@ function received(agent: HttpAgent, text: string): Promise<void> {
 test('resumes a connection that was cut in the middle of an answer without repeating text', async () => {
   expectNoWarnings()
   const backend = await openBackend()
-  const { between, backend: far } = await way(backend)
-  const { agent, events } = client(far, 'holder', [user('Count')], Agent)
+  const { proxyServer, backend: proxied } = await openProxy(backend)
+  const { agent, events } = openClient(proxied, 'holder', [userMessage('Count')], Agent)
   const half = received(agent, 'one two ')
   const run = agent.runAgent({ runId: 'theirs' })
   await half
-  between.cut()
-  await between.event('connect')
+  proxyServer.cut()
+  await proxyServer.event('connect')
   backend.gate.open()
   await run
   expect(agent.messages.at(-1)?.content).toBe('one two three four')
@@ -62,14 +69,14 @@ test('resumes a connection that was cut in the middle of an answer without repea
 test.each([0, 60, 200])('resumes a response that was cut after %i bytes of its head, and runs once', async cutAt => {
   expectNoWarnings()
   const backend = await openBackend()
-  const { between, backend: far } = await way(backend)
-  const { agent, events } = client(far, 'seller', [user('Sell it')], Agent)
-  between.next({ down: { cutAt } })
+  const { proxyServer, backend: proxied } = await openProxy(backend)
+  const { agent, events } = openClient(proxied, 'seller', [userMessage('Sell it')], Agent)
+  proxyServer.next({ down: { cutAt } })
   await agent.runAgent({ runId: 'first' })
-  expect(between.counts().connections).toBe(2)
+  expect(proxyServer.counts().connections).toBe(2)
   const [interrupt] = agent.pendingInterrupts
-  between.cut()
-  between.next({ down: { cutAt } })
+  proxyServer.cut()
+  proxyServer.next({ down: { cutAt } })
   const resume = [{ interruptId: interrupt?.id as string, status: 'resolved' as const, payload: { approved: true } }]
   await agent.runAgent({ runId: 'second', resume })
   expect(events.filter(({ type }) => type === 'RUN_STARTED').map(({ runId }) => runId)).toEqual(['first', 'second'])
@@ -81,9 +88,9 @@ test.each([0, 60, 200])('resumes a response that was cut after %i bytes of its h
 test('retries an unreachable server a few times', async () => {
   silenceErrors()
   const backend = await openBackend()
-  const { between, backend: far } = await way(backend)
-  between.refuse(true)
-  const { agent } = client(far, 'teller', [user('Hello')], resumable(HttpAgent, { retries: 2 }))
+  const { proxyServer, backend: proxied } = await openProxy(backend)
+  proxyServer.refuse(true)
+  const { agent } = openClient(proxied, 'teller', [userMessage('Hello')], resumable(HttpAgent, { retries: 2 }))
   await expect(agent.runAgent()).rejects.toThrow()
   expect(backend.calls['teller']).toBeUndefined()
 })
@@ -92,16 +99,16 @@ test('AG-UI’s own client does not reconnect: it reports a failed run, which co
   silenceErrors()
   const left = leftRejections()
   const backend = await openBackend()
-  const { between, backend: far } = await way(backend)
-  const { agent } = client(far, 'holder', [user('Count')])
+  const { proxyServer, backend: proxied } = await openProxy(backend)
+  const { agent } = openClient(proxied, 'holder', [userMessage('Count')])
   const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
-  between.cut()
+  proxyServer.cut()
   await expect(run).rejects.toThrow()
   await expect.poll(() => left, { message: 'it leaves an unhandled rejection' }).toHaveLength(1)
   backend.gate.open()
-  const late = client(backend, 'holder', [], Agent)
+  const late = openClient(backend, 'holder', [], Agent)
   await late.agent.connectAgent()
   expect(late.agent.messages.at(-1)?.content).toBe('one two three four')
   expect(backend.calls['holder']).toBe(1)
@@ -110,13 +117,13 @@ test('AG-UI’s own client does not reconnect: it reports a failed run, which co
 test('connectAgent follows a run of another client from its start, with the history', async () => {
   expectNoWarnings()
   const backend = await openBackend()
-  const first = client(backend, 'teller', [user('Hello')])
+  const first = openClient(backend, 'teller', [userMessage('Hello')])
   await first.agent.runAgent()
-  const holder = client(backend, 'holder', [...first.agent.messages, user('Count')])
+  const holder = openClient(backend, 'holder', [...first.agent.messages, userMessage('Count')])
   const half = received(holder.agent, 'one two ')
   const run = holder.agent.runAgent()
   await half
-  const other = client(backend, 'holder', [], Agent)
+  const other = openClient(backend, 'holder', [], Agent)
   const halfAgain = received(other.agent, 'one two ')
   const following = other.agent.connectAgent()
   await halfAgain
@@ -129,20 +136,20 @@ test('connectAgent follows a run of another client from its start, with the hist
 test('connectAgent to a paused thread emits its interrupts, and to an unknown one nothing', async () => {
   expectNoWarnings()
   const backend = await openBackend()
-  const { agent } = client(backend, 'seller', [user('Sell it')])
+  const { agent } = openClient(backend, 'seller', [userMessage('Sell it')])
   await agent.runAgent()
-  const other = client(backend, 'seller', [], Agent)
+  const other = openClient(backend, 'seller', [], Agent)
   await other.agent.connectAgent()
   expect(other.agent.pendingInterrupts).toEqual(agent.pendingInterrupts)
   const [interrupt] = other.agent.pendingInterrupts
   const resume = [{ interruptId: interrupt?.id as string, status: 'resolved' as const, payload: { approved: true } }]
   await other.agent.runAgent({ resume })
   await expectViewOf(backend, other.agent)
-  const unknown = client(backend, 'seller', [], Agent)
+  const unknown = openClient(backend, 'seller', [], Agent)
   unknown.agent.threadId = 'unknown'
   await unknown.agent.connectAgent()
   expect([unknown.agent.messages, unknown.events]).toEqual([[], []])
-  const none = client(backend, 'seller')
+  const none = openClient(backend, 'seller')
   await none.agent.connectAgent()
   expect(none.events, 'AG-UI’s own client sends no request').toEqual([])
 })
@@ -150,7 +157,7 @@ test('connectAgent to a paused thread emits its interrupts, and to an unknown on
 test('stopRun stops the run, which ends as cancelled and keeps its text', async () => {
   expectNoWarnings()
   const backend = await openBackend()
-  const { agent, events } = client(backend, 'holder', [user('Count')], Agent)
+  const { agent, events } = openClient(backend, 'holder', [userMessage('Count')], Agent)
   const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
@@ -163,7 +170,7 @@ test('stopRun stops the run, which ends as cancelled and keeps its text', async 
 
 test('abortRun disconnects without stopping the run, and a copy of the agent follows it', async () => {
   const backend = await openBackend()
-  const { agent } = client(backend, 'holder', [user('Count')], Agent)
+  const { agent } = openClient(backend, 'holder', [userMessage('Count')], Agent)
   const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
@@ -180,13 +187,13 @@ test('abortRun disconnects without stopping the run, and a copy of the agent fol
 test('fails the run if the connection cannot be restored', async () => {
   expectNoWarnings()
   const backend = await openBackend()
-  const { between, backend: far } = await way(backend)
-  const { agent, events } = client(far, 'holder', [user('Count')], resumable(HttpAgent, { retries: 2 }))
+  const { proxyServer, backend: proxied } = await openProxy(backend)
+  const { agent, events } = openClient(proxied, 'holder', [userMessage('Count')], resumable(HttpAgent, { retries: 2 }))
   const half = received(agent, 'one two ')
   const run = agent.runAgent()
   await half
-  between.refuse(true)
-  between.cut()
+  proxyServer.refuse(true)
+  proxyServer.cut()
   await run
   expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'connection_lost' })
   backend.gate.open()

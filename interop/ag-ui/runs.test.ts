@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { from, type Observable } from 'rxjs'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, recorded, scenarios } from '../recorded-runs.fixture.ts'
+import { connectionsOf, recordRun, scenarios } from '../recorded-runs.fixture.ts'
 import { normalized } from './normalized.fixture.ts'
 
 /** An agent without a connection: passes given events through AG-UI's own pipeline. */
@@ -27,7 +27,7 @@ test('every run, live and replayed, passes the verification of AG-UI and results
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   onTestFinished(() => warn.mockRestore())
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const { runId, sessionId, replay, status, view } = run
     const messages = aguiMessagesOf(run.before)
     const echo = { threadId: sessionId, runId: 'theirs' }

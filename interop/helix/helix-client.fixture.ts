@@ -12,7 +12,7 @@ export interface ReceivedEvent {
 }
 
 /** Parses and validates an event. @throws on an undocumented type or field. */
-export function checked(data: string): StreamEvent {
+export function parseEvent(data: string): StreamEvent {
   const event = JSON.parse(data) as StreamEvent
   StreamEventSchema.parse(event)
   if (event.type === 'chunk') expect(StreamChunkSchema.parse(event.chunk)).toEqual(event.chunk)
@@ -20,22 +20,22 @@ export function checked(data: string): StreamEvent {
 }
 
 /** Yields the events of a response as they arrive. */
-export async function* events(response: Response): AsyncGenerator<ReceivedEvent, void, undefined> {
+export async function* readEvents(response: Response): AsyncGenerator<ReceivedEvent, void, undefined> {
   const reader = new EventReader('sse')
   let last: string | undefined
   for await (const bytes of response.body as ReadableStream<Uint8Array>) {
     for (const wire of reader.push(bytes) as WireEvent[]) {
       const id = wire.id === last ? undefined : wire.id
       last = wire.id
-      yield { id, event: checked(wire.data) }
+      yield { id, event: parseEvent(wire.data) }
     }
   }
 }
 
 /** All of the events of a response. */
-export async function all(response: Response): Promise<StreamEvent[]> {
+export async function readAllEvents(response: Response): Promise<StreamEvent[]> {
   const received: StreamEvent[] = []
-  for await (const { event } of events(response)) received.push(event)
+  for await (const { event } of readEvents(response)) received.push(event)
   return received
 }
 
@@ -75,7 +75,7 @@ export class HelixClient {
 
   /** Sends a message and returns the response stream. */
   async sendMessage(message: string, more: object = {}): Promise<StreamEvent[]> {
-    return all(await this.post('start', { message, ...more }, 'text/event-stream'))
+    return readAllEvents(await this.post('start', { message, ...more }, 'text/event-stream'))
   }
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { type Backend, Gate, openBackend } from '../backend.fixture.ts'
-import { all, chunksIn, events, HelixClient, ofType, textOf } from './helix-client.fixture.ts'
+import { chunksIn, HelixClient, ofType, readAllEvents, readEvents, textOf } from './helix-client.fixture.ts'
 
 const post = (backend: Backend, path: string, body: object) =>
   fetch(`${backend.url}/api/sessions/s/${path}`, {
@@ -64,7 +64,7 @@ test('law 3: live readers get a discard with its position, and late readers neve
   const gate = new Gate()
   const backend = await stammering(gate)
   const client = new HelixClient(backend.url, 'stammerer')
-  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const received = readEvents(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   const before = await until(received, says('er,'))
   gate.open()
   const after = await rest(received)
@@ -81,12 +81,12 @@ test('law 3: live readers get a discard with its position, and late readers neve
     checkpointId: '',
   })
   expect(textOf(before) + textOf(after)).toBe('I mean, er,The wheel turns.')
-  const replay = await all(await client.follow())
+  const replay = await readAllEvents(await client.follow())
   expect(textOf(replay)).toBe('The wheel turns.')
   expect(ofType(replay, 'stream_resync')).toEqual([])
   // A reader that had received the draft gets the discard when it reconnects.
   const deltas = before.flatMap(event => (event.type === 'chunk' && event.sequence ? [event.sequence] : []))
-  const back = await all(await client.follow(deltas.at(-1)))
+  const back = await readAllEvents(await client.follow(deltas.at(-1)))
   expect(ofType(back, 'stream_resync')).toEqual([resync])
   expect(textOf(back)).toBe('The wheel turns.')
 })
@@ -102,13 +102,13 @@ test.each([
   const held = await fetch(`${backend.url}/api/helix/teller/status?sessionId=s`)
   expect(await held.json()).toMatchObject({ status: 'ended', streamSequence })
   expect((await post(backend, path, body)).status).toBe(202)
-  const after = await all(await client.follow(streamSequence))
+  const after = await readAllEvents(await client.follow(streamSequence))
   const cuts = (await backend.entries('s')).flatMap(({ chunk }) => (chunk.type === 'rewind' ? [chunk.toSequence] : []))
   expect(ofType(after, 'stream_resync')).toMatchObject([
     { reason, fromSequence: cuts[0], messageCount: 0, stepCount: 0 },
   ])
   expect(textOf(after)).toBe(text)
-  const replay = await all(await client.follow())
+  const replay = await readAllEvents(await client.follow())
   expect(ofType(replay, 'stream_resync')).toEqual([])
   expect(textOf(replay)).toBe(text)
   expect((await client.snapshot()).messages).toHaveLength(2)
@@ -118,7 +118,7 @@ test('the retry route repeats the turn, once per idempotency key', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.sendMessage('hi')
-  const again = await all(await client.post('retry', {}, 'text/event-stream'))
+  const again = await readAllEvents(await client.post('retry', {}, 'text/event-stream'))
   expect(textOf(again)).toBe('You said: hi')
   expect(ofType(again, 'stream_resync')).toMatchObject([{ reason: 'retry' }])
   expect(backend.calls['teller']).toBe(2)
@@ -130,9 +130,9 @@ test('the retry route repeats the turn, once per idempotency key', async () => {
       body: JSON.stringify({ sessionId: 's' }),
     })
   expect(await (await named()).json()).toMatchObject({ runId: 'again' })
-  await all(await client.follow())
+  await readAllEvents(await client.follow())
   expect(await (await named()).json()).toMatchObject({ runId: 'again' })
-  await all(await client.follow())
+  await readAllEvents(await client.follow())
   expect(backend.calls['teller']).toBe(3)
 })
 
@@ -143,13 +143,14 @@ test('law 2: reading from any sequence returns the rest completely and once', as
   await client.sendMessage('again')
   const allEvents: { id: string | undefined; text: string }[] = []
   // Resuming readers get transient chunks, readers from the beginning do not.
-  for await (const { id, event } of events(await client.follow(1))) allEvents.push({ id, text: JSON.stringify(event) })
+  for await (const { id, event } of readEvents(await client.follow(1)))
+    allEvents.push({ id, text: JSON.stringify(event) })
   const ids = allEvents.map(({ id }) => id)
   for (const [i, { id }] of allEvents.entries()) {
     // If an entry becomes several chunks, only the last has the sequence, so that no reader resumes in between.
     if (id === undefined || allEvents[i]?.text.startsWith('{"type":"end"')) continue
     const from: string[] = []
-    for await (const { event } of events(await client.follow(id))) from.push(JSON.stringify(event))
+    for await (const { event } of readEvents(await client.follow(id))) from.push(JSON.stringify(event))
     expect([id, from]).toEqual([id, allEvents.slice(ids.lastIndexOf(id) + 1).map(({ text }) => text)])
   }
 })
@@ -164,7 +165,7 @@ test('resumes after a cut in the middle of an answer without loss or repetition'
   let last: string | undefined
   let isWhole = false
   try {
-    for await (const { id, event } of events(await cut.post('start', { message: 'hi' }, 'text/event-stream'))) {
+    for await (const { id, event } of readEvents(await cut.post('start', { message: 'hi' }, 'text/event-stream'))) {
       received.push(event)
       last = id ?? last
       isWhole = event.type === 'end'
@@ -177,7 +178,7 @@ test('resumes after a cut in the middle of an answer without loss or repetition'
   expect(isWhole).toBe(false)
   const following = client.follow(last)
   backend.gate.open()
-  const after = await all(await following)
+  const after = await readAllEvents(await following)
   expect(textOf(received) + textOf(after)).toBe('one two three four')
   expect(after.at(-1)).toEqual({ type: 'end' })
   expect(backend.calls['holder']).toBe(1)
@@ -193,7 +194,7 @@ test('reads a snapshot in the middle of an answer and continues after it', async
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
   const partial = messages[1]?.parts.find(({ type }) => type === 'text')
   backend.gate.open()
-  const after = await all(await client.follow(streamSequence))
+  const after = await readAllEvents(await client.follow(streamSequence))
   expect(`${partial?.text ?? ''}${textOf(after)}`).toBe('one two three four')
   await following
 })
@@ -203,9 +204,9 @@ test('resumes from X-Resume-From-Sequence, else from Last-Event-ID; a reconnect 
   const client = new HelixClient(backend.url, 'teller')
   await client.sendMessage('hi')
   const { streamSequence: end, messages } = await client.snapshot()
-  const one = await all(await client.get('sse', { 'X-Resume-From-Sequence': `${end}`, 'Last-Event-ID': '0' }))
+  const one = await readAllEvents(await client.get('sse', { 'X-Resume-From-Sequence': `${end}`, 'Last-Event-ID': '0' }))
   expect(one).toEqual([{ type: 'end' }])
-  const other = await all(await client.get('sse', { 'Last-Event-ID': '4' }))
+  const other = await readAllEvents(await client.get('sse', { 'Last-Event-ID': '4' }))
   expect(textOf(other)).toBe('You said: hi')
   expect(ofType(other, 'stream_resync')).toEqual([])
   const id = encodeURIComponent(messages[1]?.id ?? '')
@@ -219,13 +220,13 @@ test('law 2: a sequence that the log does not have is reported as truncated', as
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.sendMessage('hi')
-  expect(await all(await client.follow(9999))).toEqual([{ type: 'truncated', truncatedAtStep: 0 }])
+  expect(await readAllEvents(await client.follow(9999))).toEqual([{ type: 'truncated', truncatedAtStep: 0 }])
 })
 
 test('an interrupted run keeps its text and can be resumed, an aborted one cannot', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'holder')
-  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const received = readEvents(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   const before = await until(received, says('two'))
   expect((await client.post('interrupt', { reason: 'enough' })).status).toBe(200)
   const after = await rest(received)
@@ -234,7 +235,7 @@ test('an interrupted run keeps its text and can be resumed, an aborted one canno
   expect(after.at(-1)).toEqual({ type: 'end' })
   expect((await client.snapshot()).messages[1]?.parts).toMatchObject([{ type: 'step-start' }, { text: 'one two ' }])
   backend.gate.open()
-  const resumed = await all(await client.post('resume', { mode: 'continue' }, 'text/event-stream'))
+  const resumed = await readAllEvents(await client.post('resume', { mode: 'continue' }, 'text/event-stream'))
   expect(ofType(resumed, 'run_resumed')).toMatchObject([{ mode: 'continue', fromStepCount: 0 }])
   expect(resumed.at(-1)).toEqual({ type: 'end' })
 
@@ -243,7 +244,7 @@ test('an interrupted run keeps its text and can be resumed, an aborted one canno
   await waiting.sendMessage('sell')
   const { streamSequence } = await waiting.snapshot()
   await waiting.post('abort')
-  const aborted = await all(await waiting.follow(streamSequence))
+  const aborted = await readAllEvents(await waiting.follow(streamSequence))
   expect(aborted.at(-1)).toEqual({ type: 'fail', error: 'The run was aborted.' })
   const refused = await waiting.post('resume', { mode: 'continue' })
   expect(refused.status).toBe(409)
@@ -255,7 +256,7 @@ test('resuming a paused or running run joins it', async () => {
   const [{ approvalId } = { approvalId: '' }] = ofType(await client.sendMessage('sell'), 'tool_approval_request')
   expect((await client.post('resume', { mode: 'continue' })).status).toBe(202)
   await client.submit({ kind: 'approval-response', approvalId, approved: true })
-  expect(textOf(await all(await client.follow()))).toBe('May I?So much for the flour.')
+  expect(textOf(await readAllEvents(await client.follow()))).toBe('May I?So much for the flour.')
   expect(backend.calls['seller']).toBe(2)
 })
 
@@ -263,7 +264,7 @@ test('followers are notified of pause and continuation', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId } = { toolCallId: '' }] = ofType(await client.sendMessage('where'), 'tool_start')
-  const received = events(await client.follow())
+  const received = readEvents(await client.follow())
   await until(received, event => event.type === 'status' && event.status === 'paused')
   await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })
   const after = await rest(received)
@@ -279,10 +280,10 @@ test('cancelling a queued message ends the stream of its sender', async () => {
   const second = await client.post('start', { message: 'and then?' }, 'text/event-stream')
   const runId = decodeURIComponent(second.headers.get('x-run-id') ?? '')
   await client.post('abort', { runId, reason: 'never mind' })
-  const received = await all(second)
+  const received = await readAllEvents(second)
   expect(received.at(-1)).toMatchObject({ type: 'fail' })
   backend.gate.open()
-  expect(textOf(await all(first))).toBe('one two three four')
+  expect(textOf(await readAllEvents(first))).toBe('one two three four')
   expect(backend.calls['holder']).toBe(1)
 })
 
@@ -305,7 +306,7 @@ test('law 2: a reader that reconnects at any position after a discard receives i
   const gate = new Gate()
   const backend = await stammering(gate)
   const client = new HelixClient(backend.url, 'stammerer')
-  const received = events(await client.post('start', { message: 'hi' }, 'text/event-stream'))
+  const received = readEvents(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   await until(received, says('er,'))
   gate.open()
   await rest(received)
@@ -314,7 +315,7 @@ test('law 2: a reader that reconnects at any position after a discard receives i
   const discard = entries.find(({ chunk }) => chunk.type === 'step-discarded')?.sequence ?? 0
   for (let after = 0; after <= entries.length; after++) {
     const had = draftStarts.some(sequence => sequence <= after && sequence < discard)
-    const from = await all(await client.follow(after))
+    const from = await readAllEvents(await client.follow(after))
     expect([after, ofType(from, 'stream_resync').length]).toEqual([after, had && after < discard ? 1 : 0])
   }
 })

@@ -3,14 +3,14 @@ import type { ToolPart } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { type Recorded, recorded, scenarios } from '../recorded-runs.fixture.ts'
-import { checked, chunksIn } from './helix-client.fixture.ts'
+import { type RecordedRun, recordRun, scenarios } from '../recorded-runs.fixture.ts'
+import { chunksIn, parseEvent } from './helix-client.fixture.ts'
 
 /** Events of a run after a JSON round trip. */
-function received(entries: Recorded['live'], { status }: Recorded): StreamEvent[] {
+function received(entries: RecordedRun['live'], { status }: RecordedRun): StreamEvent[] {
   const encoder = helixDialect.encoder()
   const events = [...entries.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
-  return events.map(event => checked(JSON.stringify(event)))
+  return events.map(event => parseEvent(JSON.stringify(event)))
 }
 
 const resyncsIn = (events: readonly StreamEvent[]) => chunksIn(events).filter(({ type }) => type === 'stream_resync')
@@ -60,7 +60,7 @@ function contentOf(events: readonly StreamEvent[]) {
 }
 
 /** The expected result, from our view. */
-function viewOf({ view, runId }: Recorded): ReturnType<typeof contentOf> {
+function viewOf({ view, runId }: RecordedRun): ReturnType<typeof contentOf> {
   const texts = new Map<string, string>()
   const thoughts = new Map<string, string[]>()
   const calls = new Map<string, unknown>()
@@ -82,7 +82,7 @@ function callOf({ toolName, state, input, output, errorText, approval }: ToolPar
 }
 
 /** Calls with incomplete input, and calls left open at the end of the run, have no outcome of their own. */
-function settled(content: ReturnType<typeof contentOf>, { live }: Recorded) {
+function settled(content: ReturnType<typeof contentOf>, { live }: RecordedRun) {
   const complete = new Set<string>()
   const ended = new Set<string>()
   for (const { chunk } of live) {
@@ -96,7 +96,7 @@ function settled(content: ReturnType<typeof contentOf>, { live }: Recorded) {
 
 test('every run follows the documented protocol, and live and late pages show our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const replay = received(run.replay, run)
     // Late readers get no discards of the run. All readers get the rewind that replaces an earlier run.
     const rewinds = run.live.filter(({ chunk }) => chunk.type === 'rewind')

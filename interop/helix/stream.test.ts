@@ -1,7 +1,7 @@
 import type { StreamEvent } from '@millrace/dialects/helix'
 import { expect, test } from 'vitest'
 import { INVENTORY, openBackend } from '../backend.fixture.ts'
-import { all, chunksIn, events, HelixClient, ofType, textOf } from './helix-client.fixture.ts'
+import { chunksIn, HelixClient, ofType, readAllEvents, readEvents, textOf } from './helix-client.fixture.ts'
 
 const typesOf = (received: readonly StreamEvent[]) => chunksIn(received).map(({ type }) => type)
 
@@ -18,7 +18,7 @@ test('receives text and thinking, complete at its end, and a second turn in the 
   expect(first.at(-1)).toEqual({ type: 'end' })
   const second = await client.sendMessage('again')
   expect(textOf(second)).toBe('You said: again')
-  const everything = await all(await client.follow())
+  const everything = await readAllEvents(await client.follow())
   expect(textOf(everything)).toBe('You said: hiYou said: again')
   // Step numbers restart with each turn, sequences do not.
   expect(ofType(everything, 'step_start').map(({ step }) => step)).toEqual([1, 1])
@@ -87,7 +87,7 @@ test.each([
   const following = client.follow(after.streamSequence)
   const answer = { kind: 'approval-response', approvalId: request?.approvalId, approved, reason: 'so be it' }
   expect(await client.submit(answer)).toMatchObject({ status: 200, json: { status: 'accepted' } })
-  const rest = await all(await following)
+  const rest = await readAllEvents(await following)
   expect(ofType(rest, 'tool_approval_response')).toMatchObject([{ toolName: 'sell', approved, reason: 'so be it' }])
   expect(ofType(rest, 'tool_end')).toMatchObject([
     approved ? { result: { sold: 'flour' } } : { result: null, error: 'so be it', errorCode: 'tool_denied' },
@@ -116,7 +116,7 @@ test('a client tool accepts only its result', async () => {
   expect(await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })).toMatchObject({
     json: { status: 'accepted', continuation: 'automatic' },
   })
-  const rest = await all(await client.follow(streamSequence))
+  const rest = await readAllEvents(await client.follow(streamSequence))
   expect(ofType(rest, 'tool_end')).toMatchObject([
     { toolName: 'locate', result: { city: 'Ulm' }, providerExecuted: false },
   ])
@@ -128,7 +128,7 @@ test('a failed client tool ends once, with its error', async () => {
   const client = new HelixClient(backend.url, 'guide')
   const [{ toolCallId = '' } = {}] = ofType(await client.sendMessage('where'), 'tool_start')
   await client.submit({ kind: 'client-tool-result', toolCallId, error: 'no signal', errorCode: 'aborted' })
-  const rest = await all(await client.follow())
+  const rest = await readAllEvents(await client.follow())
   expect(ofType(rest, 'tool_end')).toMatchObject([
     { error: 'no signal', errorCode: 'aborted', providerExecuted: false },
   ])
@@ -146,7 +146,7 @@ test('rejects a result for a call that waits for approval, and takes an error as
   expect((await client.submit({ kind: 'client-tool-result', toolCallId, error: 'closed' })).json.status).toBe(
     'accepted',
   )
-  const rest = await all(await client.follow())
+  const rest = await readAllEvents(await client.follow())
   expect(ofType(rest, 'tool_approval_response')).toMatchObject([{ approved: false, reason: 'closed' }])
 })
 
@@ -167,7 +167,7 @@ test('a structured output is part of the stream and of the end', async () => {
   expect(await client.snapshot()).toMatchObject({ status: 'ended', output: INVENTORY })
   // Also if only the end is left to read.
   const { streamSequence } = await client.snapshot()
-  expect(await all(await client.follow(streamSequence))).toEqual([{ type: 'end', finalOutput: INVENTORY }])
+  expect(await readAllEvents(await client.follow(streamSequence))).toEqual([{ type: 'end', finalOutput: INVENTORY }])
 })
 
 test('receives sources, files and a provider-executed tool', async () => {
@@ -256,8 +256,8 @@ test('runs a repeated request once', async () => {
   await backend.gate.reached
   const again = await held.post('start', { message: 'hi' }, 'text/event-stream')
   backend.gate.open()
-  expect(textOf(await all(again))).toBe('one two three four')
-  expect(textOf(await all(first))).toBe('one two three four')
+  expect(textOf(await readAllEvents(again))).toBe('one two three four')
+  expect(textOf(await readAllEvents(first))).toBe('one two three four')
   expect(backend.calls['holder']).toBe(1)
 })
 
@@ -268,7 +268,7 @@ test('returns the location of the stream if the client does not request one', as
   expect(response.status).toBe(202)
   const { runId, streamSequence, streamId } = (await response.json()) as Record<string, unknown>
   expect([streamId, response.headers.get('x-session-id'), response.headers.get('x-run-id')]).toEqual(['s', 's', runId])
-  const received = await all(await client.follow(streamSequence as number))
+  const received = await readAllEvents(await client.follow(streamSequence as number))
   expect(textOf(received)).toBe('You said: hi')
   expect(new Set(chunksIn(received).map(({ agentId }) => agentId))).toEqual(new Set([runId]))
 })
@@ -278,7 +278,7 @@ test('the id of every event, including the end, is its sequence', async () => {
   const client = new HelixClient(backend.url, 'teller')
   await client.sendMessage('hi')
   let last: string | undefined
-  for await (const { id, event } of events(await client.follow())) {
+  for await (const { id, event } of readEvents(await client.follow())) {
     if (event.type === 'chunk' && event.sequence !== undefined) expect(id).toBe(`${event.sequence}`)
     last = id ?? last
   }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { proxy } from '../../scripts/faults/proxy.ts'
 import { INVENTORY } from '../backend.fixture.ts'
-import { besideIn, chunksIn, Page, pageOf, posted, receivedIn, textsOf } from './kortyx-page.fixture.ts'
+import { chunksIn, extraChunksIn, Page, pageOf, post, receivedIn, textsOf } from './kortyx-page.fixture.ts'
 
 test('receives text and a second turn: a history without ids is matched by its text', async () => {
   const { backend, page } = await pageOf('teller')
@@ -50,7 +50,7 @@ test('receives parallel calls, a failed call, a provider-executed call and a sub
 test('sends a tool input when it is complete, because Kortyx has no chunk for partial input', async () => {
   const { backend } = await pageOf('scribe')
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'weigh' }] }
-  const reply = await posted(`${backend.url}/api/kortyx/scribe`, body)
+  const reply = await post(`${backend.url}/api/kortyx/scribe`, body)
   const types = async () => (await backend.entries('s')).map(({ chunk }) => chunk.type)
   await expect.poll(types).toContain('tool-input-delta')
   backend.gate.open()
@@ -59,7 +59,7 @@ test('sends a tool input when it is complete, because Kortyx has no chunk for pa
   expect(shownBy.map(({ type }) => type)).toEqual(['tool-call-start', 'tool-call-result'])
   expect(shownBy[0]).toMatchObject({ toolCallId: 'input-1', tool: 'weigh', input: { what: 'rye', kilos: 4 } })
   // Additional chunks stream it for clients that know them.
-  const pieces = besideIn(chunks).flatMap(chunk => (chunk.type === 'tool-input-delta' ? [chunk.delta] : []))
+  const pieces = extraChunksIn(chunks).flatMap(chunk => (chunk.type === 'tool-input-delta' ? [chunk.delta] : []))
   expect(pieces).toEqual(['{"what":"rye",', '"kilos":4}'])
 })
 
@@ -68,8 +68,8 @@ test('sends data of tools as additional chunks, which a Kortyx page ignores', as
   await page.send('weigh')
   expect(new Set(page.last.pieces.map(({ type }) => type))).toEqual(new Set(['text']))
   const body = { sessionId: 'raw', messages: [{ role: 'user', content: 'weigh' }] }
-  const chunks = chunksIn(await (await posted(`${backend.url}/api/kortyx/weigher`, body)).text())
-  const data = besideIn(chunks).filter(({ type }) => type.startsWith('data-'))
+  const chunks = chunksIn(await (await post(`${backend.url}/api/kortyx/weigher`, body)).text())
+  const data = extraChunksIn(chunks).filter(({ type }) => type.startsWith('data-'))
   expect(data.map(({ type }) => type).sort()).toEqual(['data-creak', 'data-creak', 'data-scale', 'data-scale'])
   expect(data).toContainEqual({
     type: 'data-scale',
@@ -84,7 +84,7 @@ test('receives structured objects of an agent and of a workflow, of all kinds', 
   expect(page.last.pieces).toEqual([{ type: 'structured', data: INVENTORY }])
   // The workflow in the body takes precedence over the one in the path.
   const body = { sessionId: 'p', workflowId: 'painter', messages: [{ role: 'user', content: 'paint' }] }
-  const received = await receivedIn(await posted(`${backend.url}/api/kortyx/teller`, body))
+  const received = await receivedIn(await post(`${backend.url}/api/kortyx/teller`, body))
   expect(received.pieces).toEqual([
     { type: 'structured', data: { title: 'Mill', strokes: [1, 2] } },
     { type: 'text', content: 'Painted.' },
@@ -107,8 +107,8 @@ test('a discarded draft stays as a separate text, because Kortyx has no retracti
   await page.send('go')
   expect(textsOf(page)).toEqual(['I mean, er,', 'The wheel turns.'])
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
-  expect((await receivedIn(await posted(`${backend.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
-  const response = await posted(`${backend.url}/api/kortyx/stammerer`, { ...body, stream: false })
+  expect((await receivedIn(await post(`${backend.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
+  const response = await post(`${backend.url}/api/kortyx/stammerer`, { ...body, stream: false })
   expect(await response.json()).toMatchObject({ text: 'The wheel turns.' })
 })
 
@@ -149,7 +149,7 @@ test('a cut connection is an error, and repeating the request joins the same run
   gate.cut()
   await expect(going).rejects.toThrow()
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
-  const again = await posted(`${backend.url}/api/kortyx/holder`, body)
+  const again = await post(`${backend.url}/api/kortyx/holder`, body)
   backend.gate.open()
   const received = await receivedIn(again)
   expect([received.text, received.isDone]).toEqual(['one two three four', true])
@@ -160,7 +160,7 @@ test('runs a repeated request once; an edited history rewinds', async () => {
   const { backend, page } = await pageOf('teller')
   const url = `${backend.url}/api/kortyx/teller`
   const body = { sessionId: 's', workflowId: '', messages: [{ role: 'user', content: 'hi' }], context: {} }
-  const [first, second] = await Promise.all([posted(url, body), posted(url, body)])
+  const [first, second] = await Promise.all([post(url, body), post(url, body)])
   expect([first.headers.get('x-run-id'), backend.calls['teller']]).toEqual([second.headers.get('x-run-id'), 1])
   await Promise.all([first.text(), second.text()])
   page.messages = [
@@ -181,7 +181,7 @@ test('regenerates the last answer on request', async () => {
   const { backend, page } = await pageOf('teller')
   await page.send('hi')
   const body = { sessionId: 's', regenerate: true, messages: [{ role: 'user', content: 'hi' }] }
-  const received = await receivedIn(await posted(`${backend.url}/api/kortyx/teller`, body))
+  const received = await receivedIn(await post(`${backend.url}/api/kortyx/teller`, body))
   expect([received.text, backend.calls['teller']]).toEqual(['You said: hi', 2])
   expect((await backend.view('s')).messages.length).toBe(2)
 })
@@ -201,7 +201,7 @@ test('law 7: a server shutdown is reported, and no page takes a partial answer f
 test('rejects invalid requests with a message that pages show', async () => {
   const { backend } = await pageOf('teller')
   const ask = async (program: string, body: object) => {
-    const reply = await posted(`${backend.url}/api/kortyx/${program}`, body)
+    const reply = await post(`${backend.url}/api/kortyx/${program}`, body)
     const { error, code } = (await reply.json()) as { error: unknown; code: unknown }
     return [reply.status, code, typeof error]
   }
@@ -231,7 +231,7 @@ test('a page without a history can repeat a message after its answer', async () 
 test('creates a session if none is named and sends its id first; the server context is not sent', async () => {
   const { backend } = await pageOf('teller', { context: () => ({ secret: 'sesame' }) })
   const url = `${backend.url}/api/kortyx/teller`
-  const reply = await posted(url, { messages: [{ role: 'user', content: 'hi' }], context: { locale: 'de' } })
+  const reply = await post(url, { messages: [{ role: 'user', content: 'hi' }], context: { locale: 'de' } })
   const { headers } = reply
   expect(['content-type', 'cache-control', 'x-accel-buffering'].map(name => headers.get(name))).toEqual([
     'text/event-stream',
@@ -253,7 +253,7 @@ test('without streaming the response is one JSON object: chunks, text and struct
   const { backend } = await pageOf('weigher')
   const ask = async (program: string, sessionId: string) => {
     const body = { sessionId, stream: false, messages: [{ role: 'user', content: 'go' }] }
-    const reply = await posted(`${backend.url}/api/kortyx/${program}`, body)
+    const reply = await post(`${backend.url}/api/kortyx/${program}`, body)
     return (await reply.json()) as { chunks: { type: string }[]; text: string; structured: { kind: string }[] }
   }
   const { chunks, text } = await ask('weigher', 'w')

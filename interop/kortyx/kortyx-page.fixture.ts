@@ -9,7 +9,7 @@ import { openBackend } from '../backend.fixture.ts'
 export type InterruptChunk = Extract<StreamChunk, { type: 'interrupt' }>
 
 /** Pieces of a received message, in the order of their start. */
-export type Piece =
+export type MessagePiece =
   | { readonly type: 'text'; readonly content: string }
   | { readonly type: 'structured'; readonly data: unknown }
   | { readonly type: 'interrupt'; readonly chunk: InterruptChunk }
@@ -18,7 +18,7 @@ export type Piece =
 interface ChatMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
-  readonly pieces?: readonly Piece[]
+  readonly pieces?: readonly MessagePiece[]
 }
 
 /** The chunks of a body. */
@@ -39,13 +39,13 @@ async function* readStream(body: ReadableStream<Uint8Array>): AsyncGenerator<Str
 
 /** State of a page from the chunks of one request. */
 export class ReceivedMessage {
-  readonly #pieces = new Map<string, Piece>()
+  readonly #pieces = new Map<string, MessagePiece>()
   readonly #structured = new Map<string, StructuredState>()
   /** Received chunks, without ignored ones. */
   readonly types: string[] = []
   isDone = false
 
-  get pieces(): readonly Piece[] {
+  get pieces(): readonly MessagePiece[] {
     return [...this.#pieces.values()]
   }
 
@@ -176,7 +176,7 @@ export async function receivedIn(reply: Response): Promise<ReceivedMessage> {
 }
 
 /** Posts a request like a page. */
-export function posted(url: string, body: object): Promise<Response> {
+export function post(url: string, body: object): Promise<Response> {
   return fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -189,7 +189,7 @@ export const chunksIn = (body: string): StreamChunk[] =>
   (body.match(/^data: \{.*$/gm) ?? []).map(line => JSON.parse(line.slice('data: '.length)) as StreamChunk)
 
 /** Chunks that are sent in addition to those of Kortyx. */
-export const besideIn = (chunks: readonly StreamChunk[]): Chunk[] =>
+export const extraChunksIn = (chunks: readonly StreamChunk[]): Chunk[] =>
   chunks.flatMap(chunk => {
     const isOurs = chunk.type === 'tool-result' && chunk.tool === 'millrace'
     return isOurs ? [(chunk.content as { readonly chunk: Chunk }).chunk] : []

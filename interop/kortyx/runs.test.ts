@@ -4,7 +4,7 @@ import type { StructuredState } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, scenarios } from '../recorded-runs.fixture.ts'
+import { connectionsOf, type RecordedRun, recordRun, scenarios } from '../recorded-runs.fixture.ts'
 import { ReceivedMessage } from './kortyx-page.fixture.ts'
 
 const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1 })
@@ -57,7 +57,7 @@ function expectOrder(events: readonly StreamChunk[]): void {
 }
 
 /** The part of the view that a Kortyx page shows: text of the root agent, and all structured objects. */
-function viewOf({ view, runId }: Recorded) {
+function viewOf({ view, runId }: RecordedRun) {
   const { parts = [] } = view.messages.find(message => message.runId === runId && message.agentId === runId) ?? {}
   const text = parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')
   return { text, structured: view.structured.map(({ streamId, status, data }) => ({ streamId, status, data })) }
@@ -74,7 +74,7 @@ function contentOf(all: readonly ReceivedMessage[]) {
 
 test('every run, live and replayed, is an ordered Kortyx stream, has all pending interrupts, and shows our view', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const connections = connectionsOf(encoder(), run).map(receivedIn)
     expectInterrupts(connections, run)
     const late = encoder()
@@ -90,7 +90,7 @@ test('every run, live and replayed, is an ordered Kortyx stream, has all pending
 })
 
 /** Expects that each connection but the last ends with interrupts for all pendings of its run. */
-function expectInterrupts(connections: readonly ReceivedMessage[], { live }: Recorded): void {
+function expectInterrupts(connections: readonly ReceivedMessage[], { live }: RecordedRun): void {
   const awaited = live.flatMap(({ chunk }) =>
     chunk.type === 'run-paused'
       ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'children' ? [] : [id])).sort()]

@@ -53,8 +53,8 @@ function applyEvent(store: ChatStore, event: ChatRealtimeEvent): void {
 }
 
 /** Reads a run through the adapter, over connections that end after the given numbers of lines. */
-export async function readThrough(run: FinishedRun, cuts: readonly number[], flushInterval: number) {
-  const left = [...cuts]
+export async function readThrough(run: FinishedRun, lineLimits: readonly number[], flushInterval: number) {
+  const left = [...lineLimits]
   const fetch = async (input: RequestInfo | URL): Promise<Response> => {
     const after = Number(new URL(String(input)).searchParams.get('after') ?? 0)
     const max = left.shift() ?? Number.POSITIVE_INFINITY

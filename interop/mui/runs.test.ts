@@ -8,10 +8,10 @@ import type { ChatMessage, ChatMessageChunk } from '@mui/x-chat-headless/types'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { type RecordedRun, recordRun, replayOf, scenarios } from '../recorded-runs.fixture.ts'
 import { messageIn, readThrough } from './read-through.fixture.ts'
 
-const expected = ({ view, runId }: Recorded): Partial<ChatMessage> => {
+const expected = ({ view, runId }: RecordedRun): Partial<ChatMessage> => {
   const message = chatMessagesOf(view).find(({ id }) => id === messageIdOf(runId, runId))
   const { parts, metadata, status } = message ?? { parts: [], status: 'sent' }
   return { parts, metadata, status } as Partial<ChatMessage>
@@ -23,7 +23,7 @@ test('law 2: for every run and any number of cuts, the MUI runtime shows the fin
     fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 4 }),
     fc.constantFrom(0, 1, 16),
     async (scenario, cuts, flushInterval) => {
-      const run = await recorded(scenario)
+      const run = await recordRun(scenario)
       const { store, reading, updates } = await readThrough(run, cuts, flushInterval)
       if (run.status === 'failed') await expect(reading).rejects.toThrow()
       else expect(await reading).toMatchObject({ isDisconnect: false, isError: false })
@@ -41,7 +41,7 @@ const textsOf = ({ parts = [] }: Partial<ChatMessage>): string[] =>
 
 test('without the adapter, a replay is read to its end with the same texts and calls', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const events = replayOf(muiDialect, run) as MuiEvent[]
     const stream = new ReadableStream<ChatMessageChunk>({
       start(controller) {

@@ -3,10 +3,10 @@ import { agUi } from '@millrace/dialects/ag-ui'
 import { expect, test } from 'vitest'
 import { openAgUi } from './ag-ui.fixture.ts'
 import { Page } from './peer-page.fixture.tsx'
-import { mixed, suite } from './peer-suite.fixture.tsx'
+import { mixedPauseSuite, peerSuite } from './peer-suite.fixture.tsx'
 
-suite({ open: openAgUi, connect: agUi })
-mixed({ open: openAgUi, connect: agUi })
+peerSuite({ open: openAgUi, connect: agUi })
+mixedPauseSuite({ open: openAgUi, connect: agUi })
 
 test('the page answers an interrupt', async () => {
   const { server, url } = await openAgUi()

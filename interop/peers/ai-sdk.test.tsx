@@ -3,9 +3,9 @@ import { aiSdk } from '@millrace/dialects/ai-sdk'
 import { expect, test } from 'vitest'
 import { openAiSdk } from './ai-sdk.fixture.ts'
 import { Page } from './peer-page.fixture.tsx'
-import { suite } from './peer-suite.fixture.tsx'
+import { peerSuite } from './peer-suite.fixture.tsx'
 
-suite({ open: openAiSdk, connect: aiSdk })
+peerSuite({ open: openAiSdk, connect: aiSdk })
 
 test('sends the requests of the server’s own client', async () => {
   const { server, url } = await openAiSdk()

@@ -7,7 +7,7 @@ import type { Listening } from './listen.fixture.ts'
 import { Page } from './peer-page.fixture.tsx'
 
 /** A server that reacts to `weigh`, `sell` (with approval), `locate` (client tool), `break` and `hold` (waits at the gate). It echoes other messages. */
-interface Stage extends Listening {
+interface PeerServer extends Listening {
   readonly server: {
     readonly gate: Gate
     /** Number of model calls. */
@@ -18,13 +18,13 @@ interface Stage extends Listening {
 }
 
 interface SuiteOptions {
-  readonly open: () => Promise<Stage>
+  readonly open: () => Promise<PeerServer>
   readonly connect: (options: { readonly api: string; readonly fetch?: typeof fetch }) => ForeignConnection
 }
 
 const ECHO = (text: string) => `assistant sent: (What did they say?)You said: ${text}`
 
-export function suite({ open, connect }: SuiteOptions): void {
+export function peerSuite({ open, connect }: SuiteOptions): void {
   const opened = async (props: object = {}) => {
     const stage = await open()
     return { ...stage, page: new Page({ connection: connect({ api: stage.url }), ...props }) }
@@ -125,7 +125,7 @@ export function suite({ open, connect }: SuiteOptions): void {
 }
 
 /** A pause with an approval, a client tool, and a server tool that has not run yet. */
-export function mixed({ open, connect }: SuiteOptions): void {
+export function mixedPauseSuite({ open, connect }: SuiteOptions): void {
   test('at a pause only the named calls can be answered, not a server tool', async () => {
     const { url } = await open()
     const page = new Page({ connection: connect({ api: url }), tools: { locate: () => ({ city: 'Delft' }) } })

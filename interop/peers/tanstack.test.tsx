@@ -3,11 +3,11 @@
 import { tanstack } from '@millrace/dialects/tanstack'
 import { expect, test } from 'vitest'
 import { Page } from './peer-page.fixture.tsx'
-import { mixed, suite } from './peer-suite.fixture.tsx'
+import { mixedPauseSuite, peerSuite } from './peer-suite.fixture.tsx'
 import { openTanstack } from './tanstack.fixture.ts'
 
-suite({ open: openTanstack, connect: tanstack })
-mixed({ open: openTanstack, connect: tanstack })
+peerSuite({ open: openTanstack, connect: tanstack })
+mixedPauseSuite({ open: openTanstack, connect: tanstack })
 
 test('resumes a cut connection on a durable server with one model call', async () => {
   const { cut, server, url } = await openTanstack(true)

@@ -5,11 +5,11 @@ import { type StreamChunk, StreamProcessor, type UIMessage } from '@tanstack/ai'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { connectionsOf, type RecordedRun, recordRun, replayOf, scenarios } from '../recorded-runs.fixture.ts'
 
 test('its own processor shows the content of the view, live and replayed', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     expectSameContent(processed([replayOf(tanstackAgUiDialect, run)]), run)
     const encoder = new TanstackAgUiEncoder()
     encoder.setBefore({ messages: aguiMessagesOf(run.before), isNew: false })
@@ -27,7 +27,7 @@ test('its own processor shows the content of the view, live and replayed', async
 
 test('each connection has all pending interrupts of its run and ends once', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const connections = connectionsOf(tanstackAgUiDialect.encoder(), run)
     const awaited = run.live.flatMap(({ chunk }) => (chunk.type === 'run-paused' ? [chunk.awaits.length] : []))
     const questionCounts = connections.map(events => {
@@ -44,7 +44,7 @@ test('each connection has all pending interrupts of its run and ends once', asyn
 test('extensions of AG-UI do not change the decoded chunks', async () => {
   const json = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     for (const entries of [run.live, run.replay]) {
       const encoder = tanstackAgUiDialect.encoder()
       const decoder = tanstackAgUiDialect.decoder()
@@ -82,7 +82,7 @@ function joined(parts: readonly VisiblePart[]): VisiblePart[] {
   return found
 }
 
-function expectSameContent(messages: readonly UIMessage[], { view, runId }: Recorded): void {
+function expectSameContent(messages: readonly UIMessage[], { view, runId }: RecordedRun): void {
   const ours = view.messages.filter((message): message is Message => message.runId === runId && message.role !== 'user')
   const mainParts = ours
     .filter(({ agentId }) => agentId === undefined || agentId === runId)

@@ -4,14 +4,14 @@ import * as fc from 'fast-check'
 import { type StreamChunk, StreamProcessor, type UIMessage } from 'seed-tanstack-ai'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
-import { connectionsOf, type Recorded, recorded, replayOf, scenarios } from '../recorded-runs.fixture.ts'
+import { connectionsOf, type RecordedRun, recordRun, replayOf, scenarios } from '../recorded-runs.fixture.ts'
 import { expectOrder } from './expect-order.fixture.ts'
 
 const MODES = ['cumulative', 'empty'] as const
 
 test.each(MODES)('every run is ordered, and its own processor accepts it (content: %s)', async content => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const connections = connectionsOf(tanstackDialect.encoder({ content }), run)
     for (const events of connections) expectOrder(events)
     processed(connections)
@@ -22,7 +22,7 @@ test.each(MODES)('every run is ordered, and its own processor accepts it (conten
 
 test.each(MODES)('its own processor shows the content of the view (content: %s)', async content => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const replay = replayOf({ ...tanstackDialect, encoder: () => tanstackDialect.encoder({ content }) }, run)
     expectOrder(replay)
     expectSameContent(processed([replay]), run)
@@ -45,7 +45,7 @@ function processed(connections: readonly (readonly TanstackChunk[])[]): UIMessag
 }
 
 /** Expects that exactly the connections of a paused run end with requests for all its pendings. */
-function expectRequests(connections: readonly (readonly TanstackChunk[])[], { live }: Recorded): void {
+function expectRequests(connections: readonly (readonly TanstackChunk[])[], { live }: RecordedRun): void {
   const awaited = live.flatMap(({ chunk }) =>
     chunk.type === 'run-paused'
       ? [chunk.awaits.flatMap(({ kind, id }) => (kind === 'interrupt' || kind === 'children' ? [] : [id])).sort()]
@@ -79,7 +79,7 @@ function joined(parts: readonly VisiblePart[]): VisiblePart[] {
   return found
 }
 
-function expectSameContent(messages: readonly UIMessage[], { view, runId }: Recorded): void {
+function expectSameContent(messages: readonly UIMessage[], { view, runId }: RecordedRun): void {
   const ours = view.messages.filter((message): message is Message => message.runId === runId && message.role !== 'user')
   const mainParts = ours
     .filter(({ agentId }) => agentId === undefined || agentId === runId)
@@ -119,7 +119,7 @@ function expectSameContent(messages: readonly UIMessage[], { view, runId }: Reco
 
 test('chunks without a message part are passed to `onChunk`', async () => {
   const property = fc.asyncProperty(scenarios, async scenario => {
-    const run = await recorded(scenario)
+    const run = await recordRun(scenario)
     const events = replayOf(tanstackDialect, run).filter(isMillraceStreamChunk)
     const kinds = new Set(events.map(({ chunk }) => chunk.type))
     for (const { chunk } of run.replay) {

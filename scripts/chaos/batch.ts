@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { command, root } from '../command.ts'
-import { type FailedSchedule, type ScheduleCounts, VARIABLES } from '../faults/campaign.ts'
+import { CAMPAIGN_VARIABLES, type FailedSchedule, type ScheduleCounts } from '../faults/campaign.ts'
 
 /** Result of a batch. `broken` is the end of the output of a batch that failed without naming a schedule. */
 export type BatchResult = ScheduleCounts & { failed: FailedSchedule[]; broken?: string }
@@ -17,10 +17,10 @@ export async function playBatch(file: string, seed: number, count: number, timeo
   const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
   const report = join(folder, 'report.jsonl')
   const env = {
-    [VARIABLES.schedules]: String(count),
-    [VARIABLES.seed]: String(seed),
-    [VARIABLES.factor]: '0',
-    [VARIABLES.report]: report,
+    [CAMPAIGN_VARIABLES.schedules]: String(count),
+    [CAMPAIGN_VARIABLES.seed]: String(seed),
+    [CAMPAIGN_VARIABLES.factor]: '0',
+    [CAMPAIGN_VARIABLES.report]: report,
   }
   const args = ['run', join(root, file), '--testTimeout', String(STUCK_MS)]
   try {

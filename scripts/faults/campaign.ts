@@ -3,7 +3,7 @@
 import { appendFileSync } from 'node:fs'
 
 /** Environment variables by which `npm run chaos` reaches the suites. */
-export const VARIABLES = {
+export const CAMPAIGN_VARIABLES = {
   /** How many schedules each suite plays. */
   schedules: 'MILLRACE_SCHEDULES',
   /** Multiplies the default counts of schedules and properties. */
@@ -22,22 +22,22 @@ export type FailedSchedule = { seed: number | string; again: string; output?: st
 
 /** How many schedules to play. */
 export function scheduleCount(defaultCount: number): number {
-  return Number(process.env[VARIABLES.schedules] ?? multiplied(defaultCount))
+  return Number(process.env[CAMPAIGN_VARIABLES.schedules] ?? multiplied(defaultCount))
 }
 
 /** A count of something that `npm run chaos -- <factor>` multiplies, rounded up. */
 export function multiplied(defaultCount: number): number {
-  return Math.ceil(defaultCount * Number(process.env[VARIABLES.factor] ?? 1))
+  return Math.ceil(defaultCount * Number(process.env[CAMPAIGN_VARIABLES.factor] ?? 1))
 }
 
 /** The first seed to play. */
 export function firstSeed(defaultSeed = 1): number {
-  return Number(process.env[VARIABLES.seed] ?? defaultSeed)
+  return Number(process.env[CAMPAIGN_VARIABLES.seed] ?? defaultSeed)
 }
 
 /** Whether `npm run chaos` asked for a number of schedules, so that tests of other kinds need not run. */
 export function isCampaign(): boolean {
-  return process.env[VARIABLES.schedules] !== undefined
+  return process.env[CAMPAIGN_VARIABLES.schedules] !== undefined
 }
 
 /** Reports schedules that were played to their end. */
@@ -51,6 +51,6 @@ export function reportFailed(failed: FailedSchedule): void {
 }
 
 function report(line: object): void {
-  const file = process.env[VARIABLES.report]
+  const file = process.env[CAMPAIGN_VARIABLES.report]
   if (file !== undefined) appendFileSync(file, `${JSON.stringify(line)}\n`)
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundle } from './bundle.ts'
-import { type Child, child } from './process.ts'
+import { type Child, startChildProcess } from './process.ts'
 
 /** Pool of started child processes, because starting one takes longer than most tests. A process that was not killed is reused. */
 export class ChildPool<Pooled extends Pick<Child, 'kill9'> = Child> {
@@ -46,6 +46,6 @@ export class ChildPool<Pooled extends Pick<Child, 'kill9'> = Child> {
     // The bundle is in a new folder each time, so its compile cache is not shared.
     const env = { NODE_COMPILE_CACHE: join(this.#folder, 'cache') }
     while (this.#ready.length < this.#size)
-      this.#ready.push(this.#wrap(child(join(this.#folder, 'process.js'), this.#args, env)))
+      this.#ready.push(this.#wrap(startChildProcess(join(this.#folder, 'process.js'), this.#args, env)))
   }
 }

@@ -4,7 +4,7 @@ import { assert, asyncProperty, constantFrom, double, integer, oneof, record } f
 import { describe, expect, test, vi } from 'vitest'
 import { multiplied } from './campaign.ts'
 import { MAX_BUFFERED } from './flow.ts'
-import { observe, payload, send, setup } from './proxied-connection.fixture.ts'
+import { observe, payload, sendInPieces, setUpProxy } from './proxied-connection.fixture.ts'
 import type { Direction, FaultProxy } from './proxy.ts'
 
 const runs = (count: number) => ({ numRuns: multiplied(count) })
@@ -20,14 +20,14 @@ const scenario = record({
 
 describe('at any byte of either direction', () => {
   test('a cut forwards exactly the bytes before it and closes both ends', async () => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { cutAt: at, delayMs } })
       const cut = gate.event('cut')
       const { link, ends } = await open()
       const [from, to] = ends[direction]
       const bytes = payload(length)
-      send(from.socket, bytes, size)
+      sendInPieces(from.socket, bytes, size)
       expect(await cut).toEqual({ link, direction })
       await Promise.all([from.left, to.left])
       for (const { socket } of [from, to]) socket.end()
@@ -39,13 +39,13 @@ describe('at any byte of either direction', () => {
   })
 
   test('a reset forwards no byte after it and fails both ends', async () => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { resetAt: at, delayMs } })
       const { link, ends } = await open()
       const [from, to] = ends[direction]
       const bytes = payload(length)
-      send(from.socket, bytes, size)
+      sendInPieces(from.socket, bytes, size)
       expect(await Promise.all([from.closed, to.closed])).toEqual([
         expect.stringMatching(/ECONNRESET|EPIPE/),
         'ECONNRESET',
@@ -59,14 +59,14 @@ describe('at any byte of either direction', () => {
   })
 
   test('a stall forwards exactly the bytes before it, and the rest after resume', async () => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { stallAt: at, delayMs } })
       const stall = gate.event('stall')
       const { link, ends } = await open()
       const [from, to] = ends[direction]
       const bytes = payload(length)
-      send(from.socket, bytes, size)
+      sendInPieces(from.socket, bytes, size)
       expect(await stall).toEqual({ link, direction })
       await to.has(at)
       // The other direction still works. Its bytes arrive after any that were forwarded by mistake.
@@ -84,14 +84,14 @@ describe('at any byte of either direction', () => {
   })
 
   test('a half-close ends the direction there and drops the rest, while the other direction continues', async () => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     const check = asyncProperty(scenario, async ({ length, size, at, delayMs, direction }) => {
       gate.next({ [direction]: { endAt: at, delayMs } })
       const end = gate.event('end')
       const { link, ends } = await open()
       const [from, to] = ends[direction]
       const bytes = payload(length)
-      send(from.socket, bytes, size)
+      sendInPieces(from.socket, bytes, size)
       expect(await end).toEqual({ link, direction })
       await to.ended
       expect(to.received().equals(bytes.subarray(0, at))).toBe(true)
@@ -107,7 +107,7 @@ describe('at any byte of either direction', () => {
 })
 
 test('splits one write into pieces without loss', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   gate.next({ down: { splitAt: 7 } })
   const { ends } = await open()
   const [from, to] = ends.down
@@ -129,12 +129,12 @@ describe('a slow receiver slows its sender, and the proxy buffers a bounded amou
     ['one that does not read', (_: FaultProxy, to: Socket) => void to.pause()],
     ['a stall', (gate: FaultProxy) => gate.stall('up')],
   ])('%s', async (_, hinder) => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     const { link, ends } = await open()
     const [client, target] = ends.up
     hinder(gate, target.socket)
     const bytes = payload(LENGTH)
-    send(client.socket, bytes, 1024 * 1024)
+    sendInPieces(client.socket, bytes, 1024 * 1024)
     await vi.waitFor(() => expect(link.buffered).toBeGreaterThanOrEqual(MAX_BUFFERED), { timeout: 60_000, interval: 5 })
     // No more bytes move, even after many event loop turns.
     const other = createServer(socket => socket.pipe(socket))

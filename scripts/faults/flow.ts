@@ -23,10 +23,10 @@ export type Faults = {
 const kinds = ['reset', 'cut', 'stall', 'end'] as const
 export type FaultKind = (typeof kinds)[number]
 
-type Bytes = { due: number; bytes: Buffer }
+type QueuedBytes = { due: number; bytes: Buffer }
 /** End of the sender: half-closed, closed, or closed with an error. */
-type End = { due: number; end: 'ended' | 'closed' | 'failed' }
-type Piece = Bytes | End
+type QueuedEnd = { due: number; end: 'ended' | 'closed' | 'failed' }
+type QueuedItem = QueuedBytes | QueuedEnd
 
 /** A flow with this many buffered bytes stops reading from its source. */
 export const MAX_BUFFERED = 256 * 1024
@@ -46,7 +46,7 @@ export class Flow {
   readonly #source: Socket
   readonly #sink: Socket
   readonly #onFault: (kind: FaultKind) => void
-  readonly #queue: Piece[] = []
+  readonly #queue: QueuedItem[] = []
   readonly #at: Record<FaultKind, number> = { reset: Infinity, cut: Infinity, stall: Infinity, end: Infinity }
   #delayMs = 0
   #splitAt = Infinity
@@ -101,19 +101,19 @@ export class Flow {
     return performance.now() + this.#delayMs
   }
 
-  #take(piece: Piece): void {
-    this.#queue.push(piece)
+  #take(item: QueuedItem): void {
+    this.#queue.push(item)
     this.#forward()
   }
 
   #forward(): void {
     while (!this.#writing && this.#timer === undefined) {
-      const piece = this.#queue[0]
-      if (!piece || !this.#isDue(piece)) return
+      const item = this.#queue[0]
+      if (!item || !this.#isDue(item)) return
       // The sender notices by the receiver's close, as soon as that is forwarded.
-      if ('bytes' in piece && this.#sink.destroyed) return
-      const fault = kinds.find(kind => this.#taken >= this.#at[kind] && this.#appliesTo(kind, piece))
-      if (fault === undefined) this.#pass(piece)
+      if ('bytes' in item && this.#sink.destroyed) return
+      const fault = kinds.find(kind => this.#taken >= this.#at[kind] && this.#appliesTo(kind, item))
+      if (fault === undefined) this.#pass(item)
       else if (fault === 'end') this.end()
       else {
         this.#stop(fault)
@@ -122,7 +122,7 @@ export class Flow {
     }
   }
 
-  #isDue({ due }: Piece): boolean {
+  #isDue({ due }: QueuedItem): boolean {
     const wait = due - performance.now()
     if (wait <= 0) return true
     this.#timer = setTimeout(() => {
@@ -133,8 +133,8 @@ export class Flow {
   }
 
   /** An end has no position but is stalled with the bytes. Dropped bytes trigger no fault. */
-  #appliesTo(kind: FaultKind, piece: Piece): boolean {
-    return kind === 'stall' || ('bytes' in piece && !this.#ended)
+  #appliesTo(kind: FaultKind, item: QueuedItem): boolean {
+    return kind === 'stall' || ('bytes' in item && !this.#ended)
   }
 
   #stop(fault: FaultKind): void {
@@ -143,40 +143,40 @@ export class Flow {
     this.#onFault(fault)
   }
 
-  #pass(piece: Piece): void {
-    if ('end' in piece) {
+  #pass(item: QueuedItem): void {
+    if ('end' in item) {
       this.#queue.shift()
-      this.#close(piece.end)
+      this.#close(item.end)
     } else if (this.#ended) {
-      this.#release(piece, piece.bytes.length)
+      this.#release(item, item.bytes.length)
     } else {
-      this.#write(piece)
+      this.#write(item)
     }
   }
 
-  /** Writes the part of the piece before the next fault, up to the maximum write size. */
-  #write(piece: Bytes): void {
-    const bytes = piece.bytes.subarray(0, Math.min(this.#splitAt, Math.min(...Object.values(this.#at)) - this.#taken))
+  /** Writes the part of the item before the next fault, up to the maximum write size. */
+  #write(item: QueuedBytes): void {
+    const bytes = item.bytes.subarray(0, Math.min(this.#splitAt, Math.min(...Object.values(this.#at)) - this.#taken))
     this.#taken += bytes.length
     this.#writing = true
     // One write at a time: its callback means that the receiver keeps up, and that a cut happens after it.
     this.#sink.write(bytes, error => {
       this.#writing = false
       if (!error) this.forwarded += bytes.length
-      this.#release(piece, bytes.length)
+      this.#release(item, bytes.length)
       this.#forward()
     })
   }
 
-  #release(piece: Bytes, length: number): void {
-    if (this.#queue[0] !== piece) return
-    piece.bytes = piece.bytes.subarray(length)
-    if (piece.bytes.length === 0) this.#queue.shift()
+  #release(item: QueuedBytes, length: number): void {
+    if (this.#queue[0] !== item) return
+    item.bytes = item.bytes.subarray(length)
+    if (item.bytes.length === 0) this.#queue.shift()
     this.buffered -= length
     if (this.buffered < MAX_BUFFERED) this.#source.resume()
   }
 
-  #close(end: End['end']): void {
+  #close(end: QueuedEnd['end']): void {
     if (end === 'failed') reset(this.#sink)
     else if (end === 'closed') this.#sink.destroy()
     else if (!this.#ended) {

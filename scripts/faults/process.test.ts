@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { root } from '../command.ts'
-import { runs } from '../services/services.fixture.ts'
-import { type Child, child } from './process.ts'
+import { isRunning } from '../services/services.fixture.ts'
+import { type Child, startChildProcess } from './process.ts'
 
 function start(...args: string[]): Child {
-  const started = child(join(import.meta.dirname, 'scripted-child.fixture.ts'), args)
+  const started = startChildProcess(join(import.meta.dirname, 'scripted-child.fixture.ts'), args)
   onTestFinished(started.kill9)
   return started
 }
@@ -29,7 +29,7 @@ test('events that were sent before kill9() can be read after it', async () => {
   for (let n = 1; n <= 100; n++) expect(await event('acked')).toEqual({ event: 'acked', n })
   await kill9()
   expect(await exited).toMatchObject({ code: null, signal: 'SIGKILL' })
-  expect(await runs(pid)).toBe(false)
+  expect(await isRunning(pid)).toBe(false)
   const rest = events<{ n: number }>('acked').map(({ n }) => n)
   expect(rest).toEqual(rest.map((_, index) => 101 + index))
   await kill9()
@@ -58,7 +58,7 @@ describe('event() rejects with the output of the child', () => {
   })
 
   test('when the file does not exist', async () => {
-    const { event } = child(join(import.meta.dirname, 'none.fixture.ts'))
+    const { event } = startChildProcess(join(import.meta.dirname, 'none.fixture.ts'))
     await expect(event('ready')).rejects.toThrow(/none\.fixture\.ts ended with code 1.*\n[^$]*MODULE_NOT_FOUND/)
   })
 
@@ -80,9 +80,9 @@ test.each([
 ])('a child that %s dies with its parent', async (_, args) => {
   const { event, kill9 } = start('hold', ...args)
   const { pid } = await event<{ pid: number }>('held')
-  expect(await runs(pid)).toBe(true)
+  expect(await isRunning(pid)).toBe(true)
   await kill9()
-  await vi.waitFor(async () => expect(await runs(pid)).toBe(false), { timeout: 60_000, interval: 20 })
+  await vi.waitFor(async () => expect(await isRunning(pid)).toBe(false), { timeout: 60_000, interval: 20 })
 })
 
 test('resolves packages of the workspace to their sources', async () => {

@@ -41,7 +41,11 @@ const MAX_OUTPUT_LENGTH = 10_000
 const GUARDED = '(read -r line <&3 || kill -9 $$) </dev/null >/dev/null 2>&1 & exec 3<&- && exec "$0" "$@"'
 
 /** Starts `node` on this file, with the packages of the workspace as their sources. `env` is added to the environment. */
-export function child(file: string, args: readonly string[] = [], env: Record<string, string> = compileCache): Child {
+export function startChildProcess(
+  file: string,
+  args: readonly string[] = [],
+  env: Record<string, string> = compileCache,
+): Child {
   const command = [process.execPath, '--conditions=@millrace/source', file, ...args]
   const running = spawn('sh', ['-c', GUARDED, ...command], {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -150,7 +154,7 @@ export function reportEvent(event: string, fields: object = {}): Promise<void> {
 }
 
 /** In a child: messages of the test, until the test's process is gone or the loop is left. */
-export async function* messages<Message extends object = Fields>(): AsyncGenerator<Message> {
+export async function* messagesOfTest<Message extends object = Fields>(): AsyncGenerator<Message> {
   try {
     for await (const line of createInterface(process.stdin)) yield JSON.parse(line) as Message
   } finally {

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { type Direction, proxy } from './proxy.ts'
 
 /** One end of a connection and its events. It stays half-open when the other end has ended. */
-export type End = {
+export type ObservedEnd = {
   socket: Socket
   received(): Buffer
   /** Resolves when at least `length` bytes are received. */
@@ -16,7 +16,7 @@ export type End = {
   closed: Promise<string | undefined>
 }
 
-export function observe(socket: Socket): End {
+export function observe(socket: Socket): ObservedEnd {
   const pieces: Buffer[] = []
   let length = 0
   let code: string | undefined
@@ -43,7 +43,7 @@ export function observe(socket: Socket): End {
 }
 
 /** A server, a proxy before it, and connections through the proxy. All are closed after the test. */
-export async function setup() {
+export async function setUpProxy() {
   const accepted: ((socket: Socket) => void)[] = []
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true }, socket => {
@@ -69,7 +69,10 @@ export async function setup() {
     const client = observe(socket)
     const [link, acceptedSocket] = await Promise.all([linked, acceptance])
     const target = observe(acceptedSocket)
-    return { link, ends: { up: [client, target], down: [target, client] } as Record<Direction, [End, End]> }
+    return {
+      link,
+      ends: { up: [client, target], down: [target, client] } as Record<Direction, [ObservedEnd, ObservedEnd]>,
+    }
   }
   return { gate, open, server }
 }
@@ -83,6 +86,6 @@ export function payload(length: number): Buffer {
 }
 
 /** Writes `bytes` in pieces of `size` bytes. */
-export function send(socket: Socket, bytes: Buffer, size: number): void {
+export function sendInPieces(socket: Socket, bytes: Buffer, size: number): void {
   for (let from = 0; from < bytes.length; from += size) socket.write(bytes.subarray(from, from + size))
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { observe, payload, setup } from './proxied-connection.fixture.ts'
+import { observe, payload, setUpProxy } from './proxied-connection.fixture.ts'
 import { proxy } from './proxy.ts'
 
 test('forwards bytes and the end in both directions', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   const { link, ends } = await open()
   for (const direction of ['up', 'down'] as const) {
     const [from, to] = ends[direction]
@@ -22,7 +22,7 @@ test('forwards bytes and the end in both directions', async () => {
 
 describe('the position of a fault', () => {
   test('counts from the time it is set: cuts the response to the next request in the middle', async () => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     const { link, ends } = await open()
     const [client, target] = ends.up
     target.socket.on('data', bytes => target.socket.write(bytes))
@@ -39,7 +39,7 @@ describe('the position of a fault', () => {
   })
 
   test('set() applies to open and new connections until it is reset', async () => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     gate.set({ up: { cutAt: 2 } })
     for (const received of ['ab', 'ab']) {
       const { ends } = await open()
@@ -55,7 +55,7 @@ describe('the position of a fault', () => {
   })
 
   test('next() applies to one connection each, on top of set()', async () => {
-    const { gate, open } = await setup()
+    const { gate, open } = await setUpProxy()
     gate.set({ up: { cutAt: 3 } })
     gate.next({ up: { cutAt: 1 } })
     gate.next({ down: { cutAt: 1 } })
@@ -69,7 +69,7 @@ describe('the position of a fault', () => {
 })
 
 test('a delay applies per direction, keeps the order, and does not add up', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   gate.set({ up: { delayMs: 40 }, down: { delayMs: 20 } })
   const { ends } = await open()
   const [client, target] = ends.up
@@ -94,7 +94,7 @@ test('a delay applies per direction, keeps the order, and does not add up', asyn
 })
 
 test('stall() holds back a close too, and resume() lets it pass', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   const { link, ends } = await open()
   gate.stall('up')
   const stall = gate.event('stall')
@@ -110,7 +110,7 @@ test('stall() holds back a close too, and resume() lets it pass', async () => {
 })
 
 test('stall() holds back an end without bytes', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   const { link, ends } = await open()
   const stall = gate.event('stall')
   link.stall()
@@ -121,7 +121,7 @@ test('stall() holds back an end without bytes', async () => {
 })
 
 test('a connection that is stalled on arrival forwards no byte', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   gate.stall()
   const stall = gate.event('stall')
   const { link, ends } = await open()
@@ -133,7 +133,7 @@ test('a connection that is stalled on arrival forwards no byte', async () => {
 })
 
 test('halfClose() ends one direction now', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   const { ends } = await open()
   const [client, target] = ends.up
   gate.halfClose('down')
@@ -147,7 +147,7 @@ test.each([
   ['cut', undefined],
   ['reset', 'ECONNRESET'],
 ] as const)('%s() affects all open connections and no later ones', async (verb, code) => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   const all = await Promise.all([open(), open(), open()].map(async opening => (await opening).ends.up))
   gate[verb]()
   for (const [client, target] of all) {
@@ -166,7 +166,7 @@ test.each([
 })
 
 test('refused connections are reset and never reach the target', async () => {
-  const { gate, open, server } = await setup()
+  const { gate, open, server } = await setUpProxy()
   const refused = async () => {
     const happened = gate.event('refuse')
     const client = observe(connect(gate.port, '127.0.0.1'))
@@ -188,21 +188,21 @@ test('refused connections are reset and never reach the target', async () => {
 })
 
 test('a target that does not listen fails the client', async () => {
-  const { gate, server } = await setup()
+  const { gate, server } = await setUpProxy()
   await once(server.close(), 'close')
   expect(await observe(connect(gate.port, '127.0.0.1')).closed).toBe('ECONNRESET')
   server.listen(0)
 })
 
 test('a reset passes through as a reset', async () => {
-  const { open } = await setup()
+  const { open } = await setUpProxy()
   const { ends } = await open()
   ends.up[0].socket.resetAndDestroy()
   expect(await ends.up[1].closed).toBe('ECONNRESET')
 })
 
 test('a reset with a pending end closes the connection', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   const { link, ends } = await open()
   const [target, client] = ends.down
   client.socket.pause()
@@ -225,7 +225,7 @@ test('url() points to the proxy and keeps the rest of the url', async () => {
 })
 
 test('stop() closes the connections and the port', async () => {
-  const { gate, open } = await setup()
+  const { gate, open } = await setUpProxy()
   const { ends } = await open()
   gate.stall()
   await gate.stop()

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { root } from '../command.ts'
-import { child, messages, reportEvent } from './process.ts'
+import { messagesOfTest, reportEvent, startChildProcess } from './process.ts'
 
 const [, file = '', act = '', ...args] = process.argv
 
@@ -10,7 +10,7 @@ const acts: Record<string, () => Promise<void>> = {
   async echo() {
     console.log('what a library might say')
     await reportEvent('ready', { args })
-    for await (const message of messages()) {
+    for await (const message of messagesOfTest()) {
       if ('leave' in message) break
       await reportEvent('echo', message)
     }
@@ -24,7 +24,7 @@ const acts: Record<string, () => Promise<void>> = {
   },
   async long() {
     process.stdout.write('x'.repeat(4 * 1024 * 1024))
-    await messages().next()
+    await messagesOfTest().next()
   },
   async wait() {
     await reportEvent('ready')
@@ -37,7 +37,7 @@ const acts: Record<string, () => Promise<void>> = {
   /** Starts a child, freezes it if requested, and reports its process id. */
   async hold() {
     const [of = '', frozen] = args
-    const held = child(file, [of])
+    const held = startChildProcess(file, [of])
     await held.event('ready')
     if (frozen) process.kill(held.pid, 'SIGSTOP')
     await reportEvent('held', { pid: held.pid })

@@ -1,4 +1,4 @@
-import { find, type Program } from './program.ts'
+import { findProgram, type Program } from './program.ts'
 
 export const program: Program = {
   name: 'Chromium',
@@ -28,5 +28,5 @@ const args = [
  * Chromium exits when the pipe closes, also after a kill -9.
  */
 export async function chromium(): Promise<{ executablePath: string; args: string[] }> {
-  return { executablePath: await find(program), args }
+  return { executablePath: await findProgram(program), args }
 }

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { postgres } from './postgres.ts'
-import { ask, redis } from './redis.ts'
+import { redis, sendCommand } from './redis.ts'
 import type { Service } from './server.ts'
-import { emptyFolder, listens, script } from './services.fixture.ts'
+import { emptyFolder, isListening, runScript } from './services.fixture.ts'
 
 const run = promisify(execFile)
 
@@ -20,9 +20,9 @@ async function redisWords(settings: Record<string, string>): Promise<Words> {
   const port = Number(new URL(service.url).port)
   return {
     service,
-    clear: async () => expect(await ask(port, 'DEL words')).toMatch(/^:/),
-    add: async word => expect(await ask(port, `RPUSH words ${word}`)).toMatch(/^:/),
-    all: async () => (await ask(port, 'LRANGE words 0 -1')).split('\r\n').filter(line => /^\w/.test(line)),
+    clear: async () => expect(await sendCommand(port, 'DEL words')).toMatch(/^:/),
+    add: async word => expect(await sendCommand(port, `RPUSH words ${word}`)).toMatch(/^:/),
+    all: async () => (await sendCommand(port, 'LRANGE words 0 -1')).split('\r\n').filter(line => /^\w/.test(line)),
   }
 }
 
@@ -82,7 +82,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     const { closed } = await client(service.url)
     await service.kill()
     await closed
-    expect(await listens(service.url)).toBe(false)
+    expect(await isListening(service.url)).toBe(false)
     await service.restart()
     expect(await all()).toEqual(['flume', 'sluice'])
     await add('weir')
@@ -107,7 +107,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     const { service, all } = await open(kind)
     const { socket } = await client(service.url)
     await service.freeze()
-    expect(await listens(service.url)).toBe(true)
+    expect(await isListening(service.url)).toBe(true)
     const states = await run('ps', ['-A', '-o', 'stat=,args=']).then(({ stdout }) =>
       stdout.split('\n').filter(line => line.includes(new URL(service.url).port) && !line.includes('supervisor.ts')),
     )
@@ -197,8 +197,8 @@ test('passes settings to the server, and copy() does not change them', async () 
   const [one, two] = [await open('Redis, everysec'), await open('Postgres, synchronous_commit off')]
   await Promise.all([one.service.copy(), two.service.copy()])
   const port = Number(new URL(one.service.url).port)
-  expect(await ask(port, 'CONFIG GET appendfsync')).toContain('everysec')
-  expect(await ask(port, 'CONFIG GET appendonly')).toContain('yes')
+  expect(await sendCommand(port, 'CONFIG GET appendfsync')).toContain('everysec')
+  expect(await sendCommand(port, 'CONFIG GET appendonly')).toContain('yes')
   expect((await run('psql', [two.service.url, '-Atc', 'show synchronous_commit'])).stdout).toBe('off\n')
 })
 
@@ -206,7 +206,7 @@ test('rejects calls with the log of a server that ended by itself', async () => 
   const service = await redis()
   onTestFinished(service.stop)
   const port = Number(new URL(service.url).port)
-  await ask(port, 'SHUTDOWN NOSAVE')
+  await sendCommand(port, 'SHUTDOWN NOSAVE')
   await vi.waitFor(
     () => expect(service.thaw()).rejects.toThrow(/^redis has ended:\n(.*\n)*.*User requested shutdown/),
     { timeout: 60_000 },
@@ -215,7 +215,7 @@ test('rejects calls with the log of a server that ended by itself', async () => 
 })
 
 test('postgres() without settings keeps its data, and killed and stopped leaves nothing in the system', async () => {
-  const { path, left } = emptyFolder()
+  const { path, leftFiles } = emptyFolder()
   vi.stubEnv('TMPDIR', path)
   onTestFinished(() => void vi.unstubAllEnvs())
   const { service, add, all } = await postgresWords({})
@@ -231,12 +231,12 @@ test('postgres() without settings keeps its data, and killed and stopped leaves 
   expect(await segments()).toContain(segment)
   await service.stop()
   expect(await segments()).not.toContain(segment)
-  expect(left()).toEqual([])
+  expect(leftFiles()).toEqual([])
 })
 
 test('kill -9 of a process ends its servers, also killed, frozen, restored and copied ones, and removes their data', async () => {
-  const { path, left } = emptyFolder()
-  const holder = script(
+  const { path, leftFiles } = emptyFolder()
+  const holder = runScript(
     `
     const start = () => [redis({ settings: { appendonly: 'yes' } }), postgres({ settings: { fsync: 'off' } })]
     const [killed, frozen, restored] = await Promise.all([start(), start(), start()].map(pair => Promise.all(pair)))
@@ -254,11 +254,11 @@ test('kill -9 of a process ends its servers, also killed, frozen, restored and c
     path,
   )
   await once(holder.stdout.setEncoding('utf8'), 'data')
-  expect(left()).toHaveLength(6)
+  expect(leftFiles()).toHaveLength(6)
   holder.kill('SIGKILL')
   await vi.waitFor(
     async () => {
-      expect(left()).toEqual([])
+      expect(leftFiles()).toEqual([])
       // The command lines of the servers and their supervisors contain their folder.
       expect((await run('ps', ['-A', '-o', 'args='])).stdout).not.toContain(path)
     },

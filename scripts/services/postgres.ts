@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { find, type Program } from './program.ts'
-import { type ServerSpec, type Service, type ServiceOptions, start } from './server.ts'
+import { findProgram, type Program } from './program.ts'
+import { type ServerSpec, type Service, type ServiceOptions, startServer } from './server.ts'
 
 export const program: Program = {
   name: 'Postgres',
@@ -39,7 +39,7 @@ export async function postgres({
   cache = CACHE,
 }: PostgresOptions = {}): Promise<Service> {
   // The program on the PATH can be a link. initdb and psql are beside its target.
-  const path = realpathSync(await find(program))
+  const path = realpathSync(await findProgram(program))
   const bin = dirname(path)
   const user = await unprivileged()
   const url = (port: number) => `postgres://postgres@127.0.0.1:${port}/postgres`
@@ -47,7 +47,7 @@ export async function postgres({
     const args = [url(port), '-At', ...commands.flatMap(command => ['-c', command])]
     return (await run(join(bin, 'psql'), args, { timeout: ANSWER_TIMEOUT_MS })).stdout.trim()
   }
-  return start({
+  return startServer({
     name: 'postgres',
     isOnDisk,
     url,
@@ -59,18 +59,18 @@ export async function postgres({
         `${name}=${value}`,
       ])
       return {
-        before: { program: join(bin, 'initdb'), args: ['-D', data, ...INITDB] },
+        prepare: { program: join(bin, 'initdb'), args: ['-D', data, ...INITDB] },
         cache: join(cache, `postgres-${versionOf(path, user)}`),
         server: { program: path, args: ['-D', data, ...all] },
         // Another process can get the id of the killed server, and Postgres would take it for the server.
-        stale: [join(data, 'postmaster.pid')],
+        staleFiles: [join(data, 'postmaster.pid')],
         // It reads empty input and ends. On exit it also removes the shared memory of the killed server.
-        sweep: { program: path, args: ['--single', '-F', '-D', data, 'postgres'] },
+        cleanUp: { program: path, args: ['--single', '-F', '-D', data, 'postgres'] },
         ...(user && { user }),
       }
     },
-    answers: async (folder, port) => isReady(join(folder, 'data'), port),
-    async settle(port) {
+    isReady: async (folder, port) => isReady(join(folder, 'data'), port),
+    async flush(port) {
       // A commit that waits for the disk also flushes all earlier commits.
       await psql(port, 'set synchronous_commit = on', `select pg_logical_emit_message(true, '', '')`)
     },

@@ -6,7 +6,7 @@ import { command } from '../command.ts'
 export type Program = { name: string; commands: string[]; paths?: string[]; apt: string; brew: string }
 
 /** Path of the program's executable. Installs it if possible. @throws if it is missing, so that no test is skipped. */
-export async function find(program: Program): Promise<string> {
+export async function findProgram(program: Program): Promise<string> {
   const existing = locate(program)
   if (existing) return existing
   if (!isDebianRoot()) throw new Error(`${program.name} is not installed, but tests need it. ${advice(program)}`)

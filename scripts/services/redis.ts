@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { find, type Program } from './program.ts'
-import { type Service, type ServiceOptions, start } from './server.ts'
+import { findProgram, type Program } from './program.ts'
+import { type Service, type ServiceOptions, startServer } from './server.ts'
 
 export const program: Program = { name: 'Redis', commands: ['redis-server'], apt: 'redis-server', brew: 'redis' }
 
@@ -12,8 +12,8 @@ const ANSWER_TIMEOUT_MS = 30_000
  * so without them it is empty after a restart.
  */
 export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions = {}): Promise<Service> {
-  const path = await find(program)
-  return start({
+  const path = await findProgram(program)
+  return startServer({
     name: 'redis',
     isOnDisk,
     url: port => `redis://127.0.0.1:${port}`,
@@ -24,13 +24,14 @@ export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions 
       return { server: { program: path, args } }
     },
     // A Redis that is still loading its data returns its settings, but no PONG.
-    answers: async (folder, port) =>
-      (await ask(port, 'CONFIG GET dir')).includes(folder) && (await ask(port, 'PING')).startsWith('+PONG'),
-    async settle(port) {
+    isReady: async (folder, port) =>
+      (await sendCommand(port, 'CONFIG GET dir')).includes(folder) &&
+      (await sendCommand(port, 'PING')).startsWith('+PONG'),
+    async flush(port) {
       // Without `always`, acknowledged writes can reach the disk seconds later. Switching to `always` flushes them first.
-      const [, , , , fsync] = (await ask(port, 'CONFIG GET appendfsync')).split('\r\n')
+      const [, , , , fsync] = (await sendCommand(port, 'CONFIG GET appendfsync')).split('\r\n')
       for (const value of ['always', fsync]) {
-        const answer = await ask(port, `CONFIG SET appendfsync ${value}`)
+        const answer = await sendCommand(port, `CONFIG SET appendfsync ${value}`)
         if (!answer.startsWith('+OK')) throw new Error(`did not write its data: ${answer || 'it did not answer'}`)
       }
     },
@@ -38,7 +39,7 @@ export async function redis({ settings = {}, isOnDisk = false }: ServiceOptions 
 }
 
 /** Sends one command to the Redis at this port. Returns the first piece of its answer, or '' when no server listens or answers. */
-export function ask(port: number, line: string, timeoutMs = ANSWER_TIMEOUT_MS): Promise<string> {
+export function sendCommand(port: number, line: string, timeoutMs = ANSWER_TIMEOUT_MS): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('utf8').setTimeout(timeoutMs)
   const answer = new Promise<string>(resolve => {
     socket.once('data', resolve)

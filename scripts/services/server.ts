@@ -30,26 +30,29 @@ export type Service = {
 /** Handle of a copy. It can be restored several times, by its own server only. */
 type Copy = { readonly of: string; readonly name: string }
 
-export type Command = { program: string; args: string[] }
+export type ProgramCommand = { program: string; args: string[] }
 
 /** How to run a server. */
 export type ServerSpec = {
   /** Fills the data folder before the first start. */
-  before?: Command
+  prepare?: ProgramCommand
   /** Cache folder for the result of `before`. The next server copies it instead. */
   cache?: string
-  server: Command
+  server: ProgramCommand
   /** The user that the commands run as, if not the current one. */
   user?: { uid: number; gid: number }
   /** Files to remove before each start. */
-  stale?: string[]
+  staleFiles?: string[]
   /** Removes what a killed server left in the system, when it is not started again. */
-  sweep?: Command
+  cleanUp?: ProgramCommand
 }
 
-/** An order to a supervisor and its answer, one line each. */
-export type Order = { verb: 'start' | 'end' | 'kill' | 'freeze' | 'thaw' | 'copy' | 'restore'; copy?: string }
-export type Answer = { error?: string }
+/** A command to a supervisor and its reply, one line each. */
+export type SupervisorCommand = {
+  verb: 'start' | 'end' | 'kill' | 'freeze' | 'thaw' | 'copy' | 'restore'
+  copy?: string
+}
+export type SupervisorReply = { error?: string }
 
 /** Options of all kinds of servers. */
 export type ServiceOptions = {
@@ -65,9 +68,9 @@ export type ServerKind = {
   isOnDisk?: boolean
   spec(folder: string, port: number): ServerSpec
   /** Whether the server of this folder answers at this port. Another process may have taken the port. */
-  answers(folder: string, port: number): Promise<boolean>
+  isReady(folder: string, port: number): Promise<boolean>
   /** Flushes acknowledged writes to disk. */
-  settle?(port: number): Promise<void>
+  flush?(port: number): Promise<void>
   url(port: number): string
 }
 
@@ -98,7 +101,7 @@ function hasRamDisk(): boolean {
 }
 
 /** Starts a server and resolves when it answers. Rejects with the server's log if it does not answer in time. */
-export async function start(kind: ServerKind, timeoutMs = START_TIMEOUT_MS): Promise<Service> {
+export async function startServer(kind: ServerKind, timeoutMs = START_TIMEOUT_MS): Promise<Service> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
     // Short, because the path of a socket in it is limited to about a hundred characters.
@@ -107,7 +110,7 @@ export async function start(kind: ServerKind, timeoutMs = START_TIMEOUT_MS): Pro
       `millrace-${kind.name}-${randomUUID().slice(0, 8)}`,
     )
     const supervisor = supervise(folder, kind.spec(folder, port))
-    const failure = await supervisor.failure(() => kind.answers(folder, port), timeoutMs)
+    const failure = await supervisor.failure(() => kind.isReady(folder, port), timeoutMs)
     if (failure === undefined) return service(kind, folder, port, supervisor, timeoutMs)
     // Another process can take the port before the server does. Only that failure is retried.
     if (tries === MAX_PORT_TRIES || !/address already in use/i.test(failure)) throw new Error(`${kind.name} ${failure}`)
@@ -116,9 +119,9 @@ export async function start(kind: ServerKind, timeoutMs = START_TIMEOUT_MS): Pro
 
 function service(kind: ServerKind, folder: string, port: number, supervisor: Supervisor, timeoutMs: number): Service {
   let copies = 0
-  let answers = true
+  let isAnswering = true
   let turn: Promise<unknown> = Promise.resolve()
-  /** One call at a time, because a call consists of several orders. */
+  /** One call at a time, because a call consists of several commands. */
   function verb<Args extends unknown[], Result>(act: (...args: Args) => Promise<Result>) {
     return (...args: Args): Promise<Result> => {
       const done = turn.then(() => act(...args))
@@ -129,40 +132,40 @@ function service(kind: ServerKind, folder: string, port: number, supervisor: Sup
     }
   }
   async function begin(): Promise<void> {
-    await supervisor.order({ verb: 'start' })
-    const failure = await supervisor.failure(() => kind.answers(folder, port), timeoutMs)
+    await supervisor.send({ verb: 'start' })
+    const failure = await supervisor.failure(() => kind.isReady(folder, port), timeoutMs)
     if (failure !== undefined) throw new Error(failure)
-    answers = true
+    isAnswering = true
   }
   return {
     url: kind.url(port),
     stop: supervisor.stop,
     kill: verb(async () => {
-      await supervisor.order({ verb: 'kill' })
-      answers = false
+      await supervisor.send({ verb: 'kill' })
+      isAnswering = false
     }),
     restart: verb(async () => {
-      await supervisor.order({ verb: 'end' })
+      await supervisor.send({ verb: 'end' })
       await begin()
     }),
     freeze: verb(async () => {
-      await supervisor.order({ verb: 'freeze' })
-      answers = false
+      await supervisor.send({ verb: 'freeze' })
+      isAnswering = false
     }),
     thaw: verb(async () => {
-      await supervisor.order({ verb: 'thaw' })
-      answers = true
+      await supervisor.send({ verb: 'thaw' })
+      isAnswering = true
     }),
     copy: verb(async () => {
-      if (answers) await kind.settle?.(port)
+      if (isAnswering) await kind.flush?.(port)
       const name = `copy-${++copies}`
-      await supervisor.order({ verb: 'copy', copy: name })
+      await supervisor.send({ verb: 'copy', copy: name })
       return { of: folder, name }
     }),
     restore: verb(async ({ of, name }: Copy) => {
       if (of !== folder)
         throw new Error('expected a copy of this server, found a copy of another server: restore it with that server')
-      await supervisor.order({ verb: 'restore', copy: name })
+      await supervisor.send({ verb: 'restore', copy: name })
       await begin()
     }),
   }
@@ -170,9 +173,9 @@ function service(kind: ServerKind, folder: string, port: number, supervisor: Sup
 
 type Supervisor = {
   /** Waits until the server answers. Otherwise returns the reason, and the server is gone. */
-  failure(answers: () => Promise<boolean>, timeoutMs: number): Promise<string | undefined>
-  /** Resolves when the order is done. */
-  order(order: Order): Promise<void>
+  failure(isReady: () => Promise<boolean>, timeoutMs: number): Promise<string | undefined>
+  /** Resolves when the supervisor has executed the command. */
+  send(command: SupervisorCommand): Promise<void>
   stop(): Promise<void>
 }
 
@@ -190,9 +193,9 @@ function supervise(folder: string, spec: ServerSpec): Supervisor {
   supervisor.stderr.setEncoding('utf8').on('data', text => {
     log += text
   })
-  const waiting: ((answer: Answer) => void)[] = []
-  createInterface(supervisor.stdout).on('line', line => waiting.shift()?.(JSON.parse(line) as Answer))
-  // The caller of an order gets the failure below.
+  const waiting: ((answer: SupervisorReply) => void)[] = []
+  createInterface(supervisor.stdout).on('line', line => waiting.shift()?.(JSON.parse(line) as SupervisorReply))
+  // The caller of a command gets the failure below.
   supervisor.stdin.on('error', () => {})
   const end = once(supervisor, 'close').then(() => 'ended at its start')
   const hold = refCounter([supervisor, supervisor.stdin, supervisor.stdout, supervisor.stderr] as Handle[])
@@ -204,20 +207,20 @@ function supervise(folder: string, spec: ServerSpec): Supervisor {
   }
   return {
     stop,
-    async order(order) {
+    async send(command) {
       const release = hold()
-      const answer = new Promise<Answer>(resolve => waiting.push(resolve))
-      supervisor.stdin.write(`${JSON.stringify(order)}\n`)
+      const answer = new Promise<SupervisorReply>(resolve => waiting.push(resolve))
+      supervisor.stdin.write(`${JSON.stringify(command)}\n`)
       const { error } = await Promise.race([answer, end.then(() => ({ error: `has ended:\n${log}` }))])
       release()
       if (error !== undefined) throw new Error(error)
     },
-    async failure(answers, timeoutMs) {
+    async failure(isReady, timeoutMs) {
       const release = hold()
       const starting = new AbortController()
       const late = sleep(timeoutMs, `did not answer within ${timeoutMs / 1000} s`, { signal: starting.signal })
       const up = async () => {
-        while (!starting.signal.aborted && !(await answers())) await sleep(20)
+        while (!starting.signal.aborted && !(await isReady())) await sleep(20)
         return undefined
       }
       const failure = await Promise.race([up(), end, late]).catch(error => `cannot be checked: ${error}`)

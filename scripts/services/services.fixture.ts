@@ -10,7 +10,7 @@ import { dataFolder } from './server.ts'
 const run = promisify(execFile)
 
 /** Whether a server listens at the url. */
-export async function listens(url: string): Promise<boolean> {
+export async function isListening(url: string): Promise<boolean> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   try {
     await once(socket, 'connect')
@@ -23,22 +23,22 @@ export async function listens(url: string): Promise<boolean> {
 }
 
 /** Whether the process runs. A zombie does not. */
-export async function runs(pid: number): Promise<boolean> {
+export async function isRunning(pid: number): Promise<boolean> {
   const { stdout } = await run('ps', ['-o', 'stat=', '-p', `${pid}`]).catch(() => ({ stdout: '' }))
   return stdout.trim() !== '' && !stdout.startsWith('Z')
 }
 
 /** A temporary folder for one test, and the files that services have left in it. */
-export function emptyFolder(): { path: string; left(): string[] } {
+export function emptyFolder(): { path: string; leftFiles(): string[] } {
   const path = mkdtempSync(join(dataFolder(), 'millrace-test-'))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
   // Postgres accesses it as another user.
   chmodSync(path, 0o755)
-  return { path, left: () => globSync(join(path, 'millrace-*')) }
+  return { path, leftFiles: () => globSync(join(path, 'millrace-*')) }
 }
 
 /** Runs a script in a child process with `redis` and `postgres` in scope and `path` as its temporary folder. */
-export function script(text: string, path: string) {
+export function runScript(text: string, path: string) {
   const names = ['redis', 'postgres']
   const imports = names.map(
     name => `import { ${name} } from ${JSON.stringify(join(import.meta.dirname, `${name}.ts`))}`,

@@ -9,10 +9,10 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { folder } from '../folder.fixture.ts'
 import { chromium } from './chromium.ts'
 import { postgres } from './postgres.ts'
-import { find } from './program.ts'
-import { ask, redis } from './redis.ts'
-import { start } from './server.ts'
-import { emptyFolder, listens, runs, script } from './services.fixture.ts'
+import { findProgram } from './program.ts'
+import { redis, sendCommand } from './redis.ts'
+import { startServer } from './server.ts'
+import { emptyFolder, isListening, isRunning, runScript } from './services.fixture.ts'
 
 const run = promisify(execFile)
 
@@ -30,54 +30,54 @@ const node = (text: string) => ({ program: process.execPath, args: ['-e', text] 
 const WAIT = 'setTimeout(() => {}, 60_000)'
 
 test('redis() starts a server per call, and stop() leaves nothing behind', async () => {
-  const { path, left } = emptyFolder()
+  const { path, leftFiles } = emptyFolder()
   vi.stubEnv('TMPDIR', path)
   onTestFinished(() => void vi.unstubAllEnvs())
   const [one, two] = await Promise.all([redis(), redis()])
   const port = (url: string) => Number(new URL(url).port)
-  expect(left()).toHaveLength(2)
-  expect(await ask(port(one.url), 'PING')).toBe('+PONG\r\n')
-  expect(await ask(port(one.url), 'SET word flume')).toBe('+OK\r\n')
-  expect(await ask(port(one.url), 'GET word')).toBe('$5\r\nflume\r\n')
-  expect(await ask(port(two.url), 'GET word')).toBe('$-1\r\n')
+  expect(leftFiles()).toHaveLength(2)
+  expect(await sendCommand(port(one.url), 'PING')).toBe('+PONG\r\n')
+  expect(await sendCommand(port(one.url), 'SET word flume')).toBe('+OK\r\n')
+  expect(await sendCommand(port(one.url), 'GET word')).toBe('$5\r\nflume\r\n')
+  expect(await sendCommand(port(two.url), 'GET word')).toBe('$-1\r\n')
   await one.stop()
-  expect(await listens(one.url)).toBe(false)
-  expect(await listens(two.url)).toBe(true)
+  expect(await isListening(one.url)).toBe(false)
+  expect(await isListening(two.url)).toBe(true)
   await two.stop()
-  expect(await listens(two.url)).toBe(false)
-  expect(left()).toEqual([])
+  expect(await isListening(two.url)).toBe(false)
+  expect(leftFiles()).toEqual([])
 })
 
 test('a process ends with code 0 after it stopped its server', async () => {
-  const { path, left } = emptyFolder()
-  const holder = script('const { stop } = await redis(); await stop(); console.log("stopped")', path)
+  const { path, leftFiles } = emptyFolder()
+  const holder = runScript('const { stop } = await redis(); await stop(); console.log("stopped")', path)
   const [[code], [output]] = await Promise.all([once(holder, 'close'), once(holder.stdout.setEncoding('utf8'), 'data')])
   expect({ code, said: output }).toEqual({ code: 0, said: 'stopped\n' })
-  expect(left()).toEqual([])
+  expect(leftFiles()).toEqual([])
 })
 
 test('tries another port when the port was taken meanwhile', async () => {
   const other = await loopback(createTcpServer())
   let tries = 0
-  const { url, stop } = await start({
+  const { url, stop } = await startServer({
     name: 'gate',
     url: port => `tcp://127.0.0.1:${port}`,
     spec: (_, port) => ({
       server: node(`require('node:net').createServer().listen(${tries++ === 0 ? other : port}, '127.0.0.1')`),
     }),
-    answers: async (_, port) => listens(`tcp://127.0.0.1:${port}`),
+    isReady: async (_, port) => isListening(`tcp://127.0.0.1:${port}`),
   })
   expect(tries).toBe(2)
-  expect(await listens(url)).toBe(true)
+  expect(await isListening(url)).toBe(true)
   await stop()
-  expect(await listens(url)).toBe(false)
+  expect(await isListening(url)).toBe(false)
 })
 
 test.each([
   ['hangs up', (socket: Socket) => socket.end()],
   ['says nothing', () => {}],
 ])('ask() returns an empty answer if the other side %s', async (_, meet) => {
-  expect(await ask(await loopback(createTcpServer(meet)), 'PING', 50)).toBe('')
+  expect(await sendCommand(await loopback(createTcpServer(meet)), 'PING', 50)).toBe('')
 })
 
 test('postgres() answers, and stop() ends it while a client is connected', async () => {
@@ -87,7 +87,7 @@ test('postgres() answers, and stop() ends it while a client is connected', async
   client.catch(() => undefined)
   await stop()
   await expect(client).rejects.toThrow()
-  expect(await listens(url)).toBe(false)
+  expect(await isListening(url)).toBe(false)
 })
 
 test('postgres() caches the result of initdb and creates it again if a file is missing', async () => {
@@ -128,7 +128,7 @@ describe('the servers and the browser of a process', () => {
     ['an uncaught error', 'throw', undefined, ['redis']],
     ['its normal exit', 'finish', undefined, ['redis']],
   ] as const)('end after %s', async (_, end, signal, services) => {
-    const { path, left } = emptyFolder()
+    const { path, leftFiles } = emptyFolder()
     const args = [join(import.meta.dirname, 'service-holder.fixture.ts'), end, folder({}), ...services]
     const holder = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -138,13 +138,17 @@ describe('the servers and the browser of a process', () => {
     const [line] = await once(holder.stdout.setEncoding('utf8'), 'data')
     const { urls, browsers } = JSON.parse(line) as { urls: string[]; browsers: number[] }
     if (signal) {
-      expect(await Promise.all([...urls.map(listens), ...browsers.map(runs)])).toEqual(services.map(() => true))
+      expect(await Promise.all([...urls.map(isListening), ...browsers.map(isRunning)])).toEqual(
+        services.map(() => true),
+      )
       holder.kill(signal)
     }
     await vi.waitFor(
       async () => {
-        expect(await Promise.all([...urls.map(listens), ...browsers.map(runs)])).toEqual(services.map(() => false))
-        expect(left()).toEqual([])
+        expect(await Promise.all([...urls.map(isListening), ...browsers.map(isRunning)])).toEqual(
+          services.map(() => false),
+        )
+        expect(leftFiles()).toEqual([])
       },
       { timeout: 60_000, interval: 50 },
     )
@@ -152,22 +156,22 @@ describe('the servers and the browser of a process', () => {
 })
 
 test('Ctrl-C during initdb leaves nothing behind', async () => {
-  const { path, left } = emptyFolder()
-  const holder = script(`await postgres({ cache: '${folder({})}' })`, path)
+  const { path, leftFiles } = emptyFolder()
+  const holder = runScript(`await postgres({ cache: '${folder({})}' })`, path)
   // The first file that initdb creates, long before it is done.
   await vi.waitFor(() => expect(globSync(join(path, 'millrace-*/data/base'))).toHaveLength(1), {
     timeout: 60_000,
     interval: 5,
   })
   holder.kill('SIGINT')
-  await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 60_000, interval: 50 })
+  await vi.waitFor(() => expect(leftFiles()).toEqual([]), { timeout: 60_000, interval: 50 })
 })
 
 describe('an error with a reason', () => {
   test('rejects if a program is missing', async () => {
     vi.spyOn(process, 'getuid').mockReturnValue(1000)
     onTestFinished(() => void vi.restoreAllMocks())
-    const missing = find({ name: 'Sluice', commands: ['millrace-sluice'], apt: 'sluice', brew: 'sluice' })
+    const missing = findProgram({ name: 'Sluice', commands: ['millrace-sluice'], apt: 'sluice', brew: 'sluice' })
     await expect(missing).rejects.toThrow(/^Sluice is not installed, but tests need it\. Install it.*sluice/)
   })
 
@@ -176,16 +180,18 @@ describe('an error with a reason', () => {
 
   test.each([
     ['ends at its start', /^gate ended at its start:\nthe gate is stuck/, { server: node(`${stuck} process.exit(3)`) }],
-    ['fails in its preparation', /^gate ended.*\nthe gate is stuck/, { before: node(`${stuck} process.exit(3)`) }],
+    ['fails in its preparation', /^gate ended.*\nthe gate is stuck/, { prepare: node(`${stuck} process.exit(3)`) }],
     ['does not answer', /^gate did not answer within 3 s:\nthe gate is stuck/, { server: node(`${stuck} ${WAIT}`) }],
     ['has no program', /^gate ended.*\nError: spawn .*ENOENT/, { server: { program: '/no/gate', args: [] } }],
   ])('reports at once that a server %s, with its output', async (_, message, spec) => {
-    const { path, left } = emptyFolder()
+    const { path, leftFiles } = emptyFolder()
     vi.stubEnv('TMPDIR', path)
     onTestFinished(() => void vi.unstubAllEnvs())
     const tries = vi.fn(() => ({ server: node(WAIT), ...spec }))
-    await expect(start({ name: 'gate', url: String, spec: tries, answers: never }, 3_000)).rejects.toThrow(message)
+    await expect(startServer({ name: 'gate', url: String, spec: tries, isReady: never }, 3_000)).rejects.toThrow(
+      message,
+    )
     expect(tries).toHaveBeenCalledTimes(1)
-    expect(left()).toEqual([])
+    expect(leftFiles()).toEqual([])
   })
 })

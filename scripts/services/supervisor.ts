@@ -1,13 +1,13 @@
 // Runs one server for a parent process that can die at any moment. server.ts starts it in its own process group, so that Ctrl-C does
 // not reach it. When its standard input closes, also after a kill -9 of the parent, it ends the server
 // and removes its folder. It creates the folder itself, so that no folder is left without a supervisor. Until then, the lines
-// of its standard input are orders. Each is answered by a line when it is done.
+// of its standard input are commands. The supervisor answers each with a line when it is done.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DataCache } from './data-cache.ts'
-import type { Answer, Command, Order, ServerSpec } from './server.ts'
+import type { ProgramCommand, ServerSpec, SupervisorCommand, SupervisorReply } from './server.ts'
 import { freeze, kill, thaw } from './tree.ts'
 
 const END_TIMEOUT_MS = 30_000
@@ -15,7 +15,7 @@ const END_TIMEOUT_MS = 30_000
 const LOG_LENGTH = 10_000
 
 const [, , folder = '', spec = ''] = process.argv
-const { before, cache, server, stale = [], sweep, user } = JSON.parse(spec) as ServerSpec
+const { prepare, cache, server, staleFiles = [], cleanUp, user } = JSON.parse(spec) as ServerSpec
 const data = join(folder, 'data')
 
 /** All running child processes. `up` is the server process, unless its end was ordered. */
@@ -32,7 +32,7 @@ const over = new Promise<void>(resolve => {
   finish = resolve
 })
 
-const orders: Record<Order['verb'], (copy: string) => Promise<void>> = {
+const commands: Record<SupervisorCommand['verb'], (copy: string) => Promise<void>> = {
   async start() {
     if (up) throw new Error('runs already: end it first')
     start()
@@ -69,8 +69,8 @@ createInterface(process.stdin)
   .on('line', line => {
     turn = turn
       .then(() => {
-        const { verb, copy = '' } = JSON.parse(line) as Order
-        return orders[verb](copy)
+        const { verb, copy = '' } = JSON.parse(line) as SupervisorCommand
+        return commands[verb](copy)
       })
       .then(() => answer({}))
       .catch(error => answer({ error: error instanceof Error ? error.message : String(error) }))
@@ -100,17 +100,17 @@ process.stderr.write(reason, () => process.exit(code))
 
 /** Fills the data folder. Returns whether it succeeded. */
 async function fill(): Promise<boolean> {
-  if (before === undefined) return true
-  if (cache === undefined) return run(before)
+  if (prepare === undefined) return true
+  if (cache === undefined) return run(prepare)
   // Copies as the current user, which may have to be root to keep the owner and to reach the cache.
   const cached = new DataCache(cache, (from, to) => run({ program: 'cp', args: ['-a', from, to] }, null))
   if (await cached.copyTo(data)) return true
-  const done = await run(before)
+  const done = await run(prepare)
   if (done) await cached.keep(data)
   return done
 }
 
-function answer(answer: Answer): void {
+function answer(answer: SupervisorReply): void {
   process.stdout.write(`${JSON.stringify(answer)}\n`)
 }
 
@@ -119,7 +119,7 @@ function start(): void {
     finish()
     return
   }
-  for (const path of stale) rmSync(path, { force: true })
+  for (const path of staleFiles) rmSync(path, { force: true })
   const child = launch(server)
   up = child
   ended(child).then(() => {
@@ -174,16 +174,16 @@ function resumeServer(): void {
 
 /** Removes system resources of a killed server that is not started again. */
 async function clear(): Promise<void> {
-  if (!killed || sweep === undefined) return
+  if (!killed || cleanUp === undefined) return
   killed = false
-  const child = launch(sweep)
+  const child = launch(cleanUp)
   const late = setTimeout(() => child.kill('SIGKILL'), END_TIMEOUT_MS)
   await ended(child)
   clearTimeout(late)
 }
 
 /** Runs a command unless the end was requested. Returns whether it succeeded. */
-function run(command: Command, as: ServerSpec['user'] | null = user): Promise<boolean> {
+function run(command: ProgramCommand, as: ServerSpec['user'] | null = user): Promise<boolean> {
   return isStopRequested ? Promise.resolve(false) : ended(launch(command, as))
 }
 
@@ -194,7 +194,7 @@ function ended(child: ChildProcess): Promise<boolean> {
   })
 }
 
-function launch({ program, args }: Command, as: ServerSpec['user'] | null = user): ChildProcess {
+function launch({ program, args }: ProgramCommand, as: ServerSpec['user'] | null = user): ChildProcess {
   // English messages, because the log is searched for them.
   const env = { ...process.env, LC_ALL: 'C' }
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', output, output], env, ...as })

@@ -8,7 +8,7 @@ const PER_CORE = 2
 const TURN_MS = 50
 
 /** Starts the busy processes. They end with the returned function, or with this process, however that ends. */
-export function load(): { pids: number[]; stop(): void } {
+export function startCpuLoad(): { pids: number[]; stop(): void } {
   const count = PER_CORE * availableParallelism()
   const children = Array.from({ length: count }, () => fork(fileURLToPath(import.meta.url), ['busy']))
   return {

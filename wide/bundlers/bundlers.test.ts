@@ -1,4 +1,4 @@
-// A server app that is bundled: installed from the tarballs without the drivers of Postgres and Redis, built, and run.
+// Installs a server app from the tarballs, without the drivers of Postgres and Redis, bundles it with each bundler, and runs the bundle.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -19,36 +19,40 @@ import { command } from '../../scripts/command.ts'
 import { pnpmEnv } from '../../scripts/pnpm-env.ts'
 import { tarballs } from '../../scripts/tarball.ts'
 
-const source = join(import.meta.dirname, 'app')
-/** Outside of the repository: bundlers look for a workspace in the folders above. */
-const home = mkdtempSync(join(tmpdir(), 'millrace-bundlers-'))
+const appSource = join(import.meta.dirname, 'app')
+/** A copy of the app outside of the repository, because bundlers look for a workspace in the folders above. */
+const appFolder = mkdtempSync(join(tmpdir(), 'millrace-bundlers-'))
 
-/** pnpm's commands let their children find all packages of the repository. */
-const OWN = { NODE_PATH: '' }
+/** Removes `NODE_PATH`, by which pnpm lets its child processes find all packages of the repository. */
+const CLEAN_ENV = { NODE_PATH: '' }
 
 async function run(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
-  const { code, output } = await command(program, [...args], { cwd: home, quiet: true, env: { ...OWN, ...env } })
+  const { code, output } = await command(program, [...args], {
+    cwd: appFolder,
+    quiet: true,
+    env: { ...CLEAN_ENV, ...env },
+  })
   if (code !== 0) throw new Error(`${program} ${args.join(' ')} exited with ${code}:\n${output}`)
   return output
 }
 
 /** Installs the bundlers at the versions of the lockfile, and Millrace from its tarballs. */
 beforeAll(async () => {
-  cpSync(source, home, { recursive: true })
-  const packed = await tarballs(home)
-  const own = Object.fromEntries(packed.map(({ pkg, file }) => [pkg.manifest.name, `file:${file}`]))
-  const manifest = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
-  Object.assign(manifest.dependencies, { millrace: own['millrace'] })
-  writeFileSync(join(home, 'package.json'), JSON.stringify(manifest))
-  const overrides = Object.entries(own).map(([name, file]) => `  '${name}': '${file}'\n`)
-  appendFileSync(join(home, 'pnpm-workspace.yaml'), `\noverrides:\n${overrides.join('')}`)
+  cpSync(appSource, appFolder, { recursive: true })
+  const packed = await tarballs(appFolder)
+  const files = Object.fromEntries(packed.map(({ pkg, file }) => [pkg.manifest.name, `file:${file}`]))
+  const manifest = JSON.parse(readFileSync(join(appFolder, 'package.json'), 'utf8'))
+  Object.assign(manifest.dependencies, { millrace: files['millrace'] })
+  writeFileSync(join(appFolder, 'package.json'), JSON.stringify(manifest))
+  const overrides = Object.entries(files).map(([name, file]) => `  '${name}': '${file}'\n`)
+  appendFileSync(join(appFolder, 'pnpm-workspace.yaml'), `\noverrides:\n${overrides.join('')}`)
   await run('pnpm', ['install', '--no-frozen-lockfile', '--prefer-offline'], await pnpmEnv())
   // Packages of the whole tree, as `name@version`.
-  const installed = readdirSync(join(home, 'node_modules', '.pnpm'))
+  const installed = readdirSync(join(appFolder, 'node_modules', '.pnpm'))
   expect(installed.filter(name => /^(pg|redis)@/.test(name))).toEqual([])
   expect(installed.filter(name => name.startsWith('millrace@'))).toHaveLength(1)
 })
-afterAll(() => rmSync(home, { recursive: true, force: true }))
+afterAll(() => rmSync(appFolder, { recursive: true, force: true }))
 
 const EXPECTED = {
   isAnswered: true,
@@ -57,18 +61,18 @@ const EXPECTED = {
   redis: expect.stringMatching(/^invalid: .*npm install redis/),
 }
 
-const folder = (name: string): string => {
-  const path = join(home, `data of ${name}`)
+const dataFolder = (name: string): string => {
+  const path = join(appFolder, `data of ${name}`)
   mkdirSync(path)
   return path
 }
-const bin = (name: string): string => join(home, 'node_modules', '.bin', name)
+const bin = (name: string): string => join(appFolder, 'node_modules', '.bin', name)
 
-/** Runs a bundle, and returns what the probe in it found. */
-const probed = async (name: string, program: string, file: string): Promise<unknown> =>
-  JSON.parse(await run(program, [file, folder(name)]))
+/** Runs a bundle and returns the result of its probe. */
+const runProbe = async (name: string, program: string, file: string): Promise<unknown> =>
+  JSON.parse(await run(program, [file, dataFolder(name)]))
 
-describe('a bundle that Node runs', () => {
+describe('a bundle', () => {
   const esbuild = (format: 'esm' | 'cjs') => {
     const outfile = `out/esbuild/main.${format === 'esm' ? 'mjs' : 'cjs'}`
     const flags = [
@@ -81,7 +85,7 @@ describe('a bundle that Node runs', () => {
     ]
     return { file: outfile, args: ['main.js', ...flags, `--outfile=${outfile}`] }
   }
-  const rows = [
+  const bundlers = [
     { name: 'esbuild, ESM', program: 'esbuild', ...esbuild('esm') },
     { name: 'esbuild, CommonJS', program: 'esbuild', ...esbuild('cjs') },
     { name: 'Vite SSR', program: 'vite', args: ['build'], file: 'out/vite/main.js' },
@@ -94,15 +98,15 @@ describe('a bundle that Node runs', () => {
     },
     { name: 'webpack, ESM', program: 'webpack', args: ['--config-name', 'module'], file: 'out/webpack/main.mjs' },
   ]
-  test.each(rows)('$name', async ({ name, program, args, file }) => {
+  test.each(bundlers)('of $name runs in Node', async ({ name, program, args, file }) => {
     await run(bin(program), args)
-    expect(await probed(name, process.execPath, file)).toEqual(EXPECTED)
+    expect(await runProbe(name, process.execPath, file)).toEqual(EXPECTED)
   })
 })
 
-test('a bundle of Bun that Bun runs', async () => {
+test('a bundle of Bun runs in Bun', async () => {
   await run(bin('bun'), ['build', 'main.js', '--target=bun', '--outfile=out/bun/main.js'])
-  expect(await probed('bun', bin('bun'), 'out/bun/main.js')).toEqual(EXPECTED)
+  expect(await runProbe('bun', bin('bun'), 'out/bun/main.js')).toEqual(EXPECTED)
 })
 
 async function freePort(): Promise<number> {
@@ -117,8 +121,8 @@ async function freePort(): Promise<number> {
 /** Starts a server and waits until it answers. It ends with the test. */
 async function serve(program: string, args: readonly string[], env: NodeJS.ProcessEnv, port: number): Promise<string> {
   const child: ChildProcess = spawn(program, args, {
-    cwd: home,
-    env: { ...process.env, ...OWN, ...env },
+    cwd: appFolder,
+    env: { ...process.env, ...CLEAN_ENV, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: these programs start others.
     detached: true,
@@ -146,17 +150,17 @@ async function serve(program: string, args: readonly string[], env: NodeJS.Proce
 
 const NEXT = { NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' }
 
-test('Next: next build and next start, without configuration', async () => {
+test('runs in a route of Next, built with next build, without configuration', async () => {
   await run(bin('next'), ['build'], NEXT)
   const port = await freePort()
-  const env = { ...NEXT, PROBE_FOLDER: folder('next') }
+  const env = { ...NEXT, PROBE_FOLDER: dataFolder('next') }
   const url = await serve(bin('next'), ['start', '-p', `${port}`, '-H', '127.0.0.1'], env, port)
   expect(await (await fetch(`${url}/api/probe`)).json()).toEqual(EXPECTED)
 })
 
-test('Wrangler: a Worker with a store in memory', async () => {
+test('runs in a Worker of Wrangler with a store in memory', async () => {
   const port = await freePort()
-  const env = { WRANGLER_SEND_METRICS: 'false', WRANGLER_LOG_PATH: join(home, 'wrangler.log'), CI: '1' }
+  const env = { WRANGLER_SEND_METRICS: 'false', WRANGLER_LOG_PATH: join(appFolder, 'wrangler.log'), CI: '1' }
   const url = await serve(bin('wrangler'), ['dev', '--port', `${port}`, '--ip', '127.0.0.1'], env, port)
   const reply = await fetch(`${url}/api/sessions/talk/runs`, {
     method: 'POST',

@@ -7,7 +7,7 @@ interface Timer {
 }
 
 /**
- * Fake clock that replaces the clock and timers of the process. Only `pass` advances it and fires the timers that are due.
+ * Fake clock that replaces the clock and timers of the process. Only `advance` moves it and fires the timers that are due.
  * So code that depends on screen frames behaves as in real time, without waiting.
  */
 export class Clock {

@@ -17,7 +17,7 @@ test('counts allocated bytes, collected or retained', async () => {
   expect(retained).toHaveLength(count / 100)
 })
 
-test('the fake clock fires due timers on pass and restores the real clock', async () => {
+test('the fake clock fires due timers on advance and restores the real clock', async () => {
   const real = { setTimeout: globalThis.setTimeout, now: performance.now }
   const clock = new Clock()
   const fired: string[] = []

@@ -1,7 +1,7 @@
 // A page of React components in Chromium that shows a streaming answer while many messages are mounted.
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { join } from 'node:path'
-import { numbered } from '../../fixtures/paced.ts'
+import { numberedDeltas } from '../../fixtures/paced.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { browser, buildPage, metrics } from '../browser.ts'
 import { SCREEN_MS } from './clock.ts'
@@ -9,7 +9,7 @@ import { SCREEN_MS } from './clock.ts'
 export type Peer = 'mui' | 'ai' | 'tanstack'
 
 /** A server with a conversation: the URL of its page, and a function that produces an answer. */
-export interface Served {
+export interface ServedPage {
   readonly address: string
   answer(): Promise<void>
 }
@@ -43,7 +43,7 @@ declare const bench: { rows(): number; answer(words: number): Promise<Omit<PageM
 
 const PAGES = join(import.meta.dirname, 'page')
 
-async function serve({ system, mounted, paceMs }: PageAnswer, deltas: string[]): Promise<Served> {
+async function serve({ system, mounted, paceMs }: PageAnswer, deltas: string[]): Promise<ServedPage> {
   const [folder, paced] = [buildPage(PAGES, system), { deltas, paceMs }]
   if (system === 'ours') return (await import('./serve-ours.ts')).serveOurs(folder, mounted, paced)
   return (await import('./serve-peer.ts')).servePeer(system, folder, mounted, paced)
@@ -52,7 +52,7 @@ async function serve({ system, mounted, paceMs }: PageAnswer, deltas: string[]):
 /** Streams an answer of `count` words to a page. */
 export async function pageAnswer(pageAnswerOptions: PageAnswer, count: number, workIndex: number): Promise<Job> {
   const { mounted } = pageAnswerOptions
-  const deltas = numbered(count, workIndex)
+  const deltas = numberedDeltas(count, workIndex)
   const served = await serve(pageAnswerOptions, deltas)
   const page = await (await browser()).newPage()
   const pageErrors: string[] = []

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { memoryStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { millrace } from '@millrace/server'
-import { type Paced, pace } from '../../fixtures/paced.ts'
+import { emitPaced, type PacedDeltas } from '../../fixtures/paced.ts'
 import { onCleanup, openOnce } from '../../harness/cleanup.ts'
-import type { Served } from './page.ts'
+import type { ServedPage } from './page.ts'
 
 /** Longer than any measurement, so that the lease is never renewed during one. */
 const LEASE_MS = 600_000
 
-const serving = openOnce(async (folder: string) => {
+const openServer = openOnce(async (folder: string) => {
   const logger = { warn: () => {}, error: (...args: unknown[]) => console.error(...args) }
   const limits = { streams: 1000, requestsPerMinute: 1e9 }
   const app = millrace({
@@ -27,8 +27,8 @@ const serving = openOnce(async (folder: string) => {
 })
 
 /** Creates a session of `messages` messages. */
-export async function serveOurs(folder: string, messages: number, paced: Paced): Promise<Served> {
-  const { url, manager } = await serving(folder)
+export async function serveOurs(folder: string, messages: number, paced: PacedDeltas): Promise<ServedPage> {
+  const { url, manager } = await openServer(folder)
   const runId = randomUUID()
   const writer = await manager.createWriter(`page-${randomUUID()}`, { runId, agentType: 'writer', step: 1 })
   const earlier = Array.from({ length: messages }, (_, i): Chunk => {
@@ -43,7 +43,7 @@ export async function serveOurs(folder: string, messages: number, paced: Paced):
     async answer() {
       writer.write({ type: 'start' })
       writer.write({ type: 'text-start', id: 'text-1' })
-      await pace(paced, delta => writer.write({ type: 'text-delta', id: 'text-1', delta }))
+      await emitPaced(paced, delta => writer.write({ type: 'text-delta', id: 'text-1', delta }))
       await writer.commit([
         { type: 'text-end', id: 'text-1' },
         { type: 'finish', finishReason: 'stop' },

@@ -4,12 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Paced, pace } from '../../fixtures/paced.ts'
+import { emitPaced, type PacedDeltas } from '../../fixtures/paced.ts'
 import { onCleanup, openOnce } from '../../harness/cleanup.ts'
-import type { Peer, Served } from './page.ts'
+import type { Peer, ServedPage } from './page.ts'
 
 /** Events of each peer before the deltas, per delta, and after them. */
-const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; after: object[] }> = {
+const peerEvents: Record<Peer, { before: object[]; delta: (delta: string) => object; after: object[] }> = {
   mui: {
     before: [
       { type: 'start', messageId: 'answer' },
@@ -42,7 +42,7 @@ const forms: Record<Peer, { before: object[]; delta: (delta: string) => object; 
   },
 }
 
-const serving = openOnce(async (folder: string) => {
+const openServer = openOnce(async (folder: string) => {
   const handler: { respond: (response: ServerResponse) => void } = { respond: response => response.destroy() }
   const server = createServer(async (request, response) => {
     if (request.method === 'POST') {
@@ -64,9 +64,9 @@ const serving = openOnce(async (folder: string) => {
 })
 
 /** Serves a page and answers its next request. */
-export async function servePeer(peer: Peer, folder: string, messages: number, paced: Paced): Promise<Served> {
-  const { url, handler } = await serving(folder)
-  const { before, delta, after } = forms[peer]
+export async function servePeer(peer: Peer, folder: string, messages: number, paced: PacedDeltas): Promise<ServedPage> {
+  const { url, handler } = await openServer(folder)
+  const { before, delta, after } = peerEvents[peer]
   const { promise, resolve } = Promise.withResolvers<ServerResponse>()
   handler.respond = resolve
   return {
@@ -75,7 +75,7 @@ export async function servePeer(peer: Peer, folder: string, messages: number, pa
       const response = await promise
       const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)
       before.forEach(send)
-      await pace(paced, text => send(delta(text)))
+      await emitPaced(paced, text => send(delta(text)))
       after.forEach(send)
       response.end()
     },

@@ -3,18 +3,18 @@ import { Chat } from '@ai-sdk/react'
 import type { Job } from '../../harness/suite.ts'
 import { aiChunks, aiHistory } from '../ai.ts'
 import { Clock } from './clock.ts'
-import { arriving, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
+import { arrivalStream, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
 /** Streams one answer into a conversation with earlier messages. */
 export function aiStore(load: StoreLoad): Job {
   const { count, workIndex, history, arrivals } = load
   const chunks = aiChunks(count, workIndex)
   const clock = new Clock()
-  const seen = new Subscriber()
+  const subscriber = new Subscriber()
   const chat = new Chat({
     messages: aiHistory(history),
     transport: {
-      sendMessages: async () => arriving(chunks, arrivals, clock),
+      sendMessages: async () => arrivalStream(chunks, arrivals, clock),
       reconnectToStream: async () => null,
     },
   })
@@ -23,9 +23,9 @@ export function aiStore(load: StoreLoad): Job {
     return part?.type === 'text' ? part.text : undefined
   }
   chat['~registerMessagesCallback'](() => {
-    seen.onText(textOf())
+    subscriber.onText(textOf())
   })
-  return storeJob(load, { messages: history + 2, last: count }, seen, clock, async () => {
+  return storeJob(load, { messages: history + 2, last: count }, subscriber, clock, async () => {
     await chat.sendMessage({ text: 'go' })
     return { text: textOf(), messages: chat.messages.length }
   })

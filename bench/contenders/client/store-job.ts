@@ -8,7 +8,7 @@ import { TRIAL } from './trial.ts'
 /** Arrival of deltas: `size` at once, `apartMs` ms apart. */
 export interface Arrivals {
   readonly size: number
-  readonly apartMs: number
+  readonly intervalMs: number
 }
 
 /** Measured quantity: time, allocated bytes per delta, or notifications per screen frame. */
@@ -41,12 +41,12 @@ export interface FinalState {
 }
 
 /** A stream that yields items one by one on demand, and advances the clock between two arrivals. */
-export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, clock: Clock): ReadableStream<T> {
+export function arrivalStream<T>(items: readonly T[], { size, intervalMs }: Arrivals, clock: Clock): ReadableStream<T> {
   let at = 0
   return new ReadableStream<T>(
     {
       pull(controller) {
-        if (at > 0 && at % size === 0) clock.advance(apartMs)
+        if (at > 0 && at % size === 0) clock.advance(intervalMs)
         if (at < items.length) controller.enqueue(items[at++] as T)
         else controller.close()
       },
@@ -58,30 +58,30 @@ export function arriving<T>(items: readonly T[], { size, apartMs }: Arrivals, cl
 
 /** Creates the job. Checks the text of the last answer, that the subscriber saw all of it, and the number of messages. */
 export function storeJob(
-  { count, workIndex, arrivals: { size, apartMs }, figure }: StoreLoad,
+  { count, workIndex, arrivals: { size, intervalMs }, figure }: StoreLoad,
   expected: { readonly messages: number; readonly last: number },
-  seen: Subscriber,
+  subscriber: Subscriber,
   clock: Clock,
   run: () => FinalState | Promise<FinalState>,
 ): Job {
-  const frames = Math.ceil((Math.ceil(count / size) * apartMs) / SCREEN_MS)
+  const frames = Math.ceil((Math.ceil(count / size) * intervalMs) / SCREEN_MS)
   // Skipped in tests, which do not measure.
   if (count > TRIAL) collect()
   return job(
     async () => {
       const timed = () => clock.during(run)
       const { result, bytes } = figure === 'bytes' ? await allocated(timed) : { result: await timed(), bytes: 0 }
-      return { ...result, seen, bytes }
+      return { ...result, subscriber, bytes }
     },
-    ({ text, messages, seen }) => {
+    ({ text, messages, subscriber }) => {
       const { last } = expected
       checkText(text, answer(last, workIndex))
       strictEqual(messages, expected.messages, 'wrong number of messages')
-      strictEqual(seen.length, answer(last, workIndex).length, 'the subscriber did not see the complete text')
+      strictEqual(subscriber.length, answer(last, workIndex).length, 'the subscriber did not see the complete text')
     },
-    ({ seen, bytes }) => {
+    ({ subscriber, bytes }) => {
       if (figure === 'time') return []
-      return [figure === 'bytes' ? bytes / count : seen.notifications / frames]
+      return [figure === 'bytes' ? bytes / count : subscriber.notifications / frames]
     },
   )
 }

@@ -4,7 +4,7 @@ import { processStream } from '@mui/x-chat-headless/stream'
 import type { Job } from '../../harness/suite.ts'
 import { muiChunks, muiHistory } from '../mui.ts'
 import { Clock, SCREEN_MS } from './clock.ts'
-import { arriving, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
+import { arrivalStream, type StoreLoad, Subscriber, storeJob } from './store-job.ts'
 
 /** Streams one answer into a conversation with earlier messages. */
 export function muiStore(load: StoreLoad): Job {
@@ -12,7 +12,7 @@ export function muiStore(load: StoreLoad): Job {
   const chunks = muiChunks(count, workIndex)
   const clock = new Clock()
   const store = new ChatStore({ initialMessages: muiHistory(history) })
-  const seen = new Subscriber()
+  const subscriber = new Subscriber()
   const message = () => store.state.messagesById['answer']
   const textOf = () => {
     const part = message()?.parts[0]
@@ -23,10 +23,10 @@ export function muiStore(load: StoreLoad): Job {
     // Like its hook: a message is rendered when its object changes.
     if (message() === last) return
     last = message()
-    seen.onText(textOf())
+    subscriber.onText(textOf())
   })
-  return storeJob(load, { messages: history + 1, last: count }, seen, clock, async () => {
-    await processStream(store, arriving(chunks, arrivals, clock), { flushInterval: SCREEN_MS })
+  return storeJob(load, { messages: history + 1, last: count }, subscriber, clock, async () => {
+    await processStream(store, arrivalStream(chunks, arrivals, clock), { flushInterval: SCREEN_MS })
     return { text: textOf(), messages: store.state.messageIds.length }
   })
 }

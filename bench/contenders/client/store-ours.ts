@@ -29,7 +29,7 @@ export function oursStore(load: StoreLoad): Job {
   const answers = answersOf(load)
   const clock = new Clock()
   const store = new Store()
-  const seen = new Subscriber()
+  const subscriber = new Subscriber()
   store.apply(historyEntries(history))
   store.flush()
   const textOf = (id: string) => {
@@ -39,16 +39,16 @@ export function oursStore(load: StoreLoad): Job {
   store.subscribe(['order'], () => store.messageIds)
   store.subscribe(['ledger'], () => store.ledger)
   store.subscribe(['pendings'], () => store.pendings)
-  for (const { id } of answers) store.subscribe(['message', id], () => seen.onText(textOf(id)))
+  for (const { id } of answers) store.subscribe(['message', id], () => subscriber.onText(textOf(id)))
   // Subscribes to everything before the first delta.
   if (store.messageIds.length + store.ledger.runs.length + store.pendings.length < history)
     throw new Error('no history')
   const expected = { messages: history + answers.length, last: ((count - 1) % MAX_DELTAS) + 1 }
-  return storeJob(load, expected, seen, clock, () => {
+  return storeJob(load, expected, subscriber, clock, () => {
     for (const { frames } of answers) {
       for (const entries of frames) {
         store.apply(entries)
-        clock.advance(arrivals.apartMs)
+        clock.advance(arrivals.intervalMs)
       }
     }
     clock.advance(SCREEN_MS)

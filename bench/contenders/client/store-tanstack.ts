@@ -11,20 +11,20 @@ export function tanstackStore(load: StoreLoad): Job {
   const { count, workIndex, history, arrivals } = load
   const frames = batches(tanstackEvents(count, workIndex), arrivals.size)
   const clock = new Clock()
-  const seen = new Subscriber()
+  const subscriber = new Subscriber()
   const processor = new StreamProcessor({
     initialMessages: tanstackHistory(history),
     events: {
       onMessagesChange: messages => {
         const part = messages.at(-1)?.parts[0]
-        seen.onText(part?.type === 'text' ? part.content : undefined)
+        subscriber.onText(part?.type === 'text' ? part.content : undefined)
       },
     },
   })
-  return storeJob(load, { messages: history + 1, last: count }, seen, clock, () => {
+  return storeJob(load, { messages: history + 1, last: count }, subscriber, clock, () => {
     for (const events of frames) {
       for (const event of events) processor.processChunk(event)
-      clock.advance(arrivals.apartMs)
+      clock.advance(arrivals.intervalMs)
     }
     processor.finalizeStream()
     const messages = processor.getMessages()

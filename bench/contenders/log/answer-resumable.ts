@@ -24,14 +24,14 @@ export const eventOf = (delta: string): string =>
   `data: ${JSON.stringify({ type: 'text-delta', id: 'text-1', delta })}\n\n`
 
 export async function openProducer(
-  form: 'tokens' | 'events',
+  transport: 'tokens' | 'events',
   streamId: string,
   count: number,
   workIndex: number,
 ): Promise<Producer> {
   const context = await openContext()
   const { deltas } = answer(count, workIndex)
-  const strings = form === 'tokens' ? deltas : deltas.map(eventOf)
+  const strings = transport === 'tokens' ? deltas : deltas.map(eventOf)
   const start = Promise.withResolvers<void>()
   let at = 0
   const stream = await context.createNewResumableStream(

@@ -27,7 +27,7 @@ test('a finished answer can be read from our log and is null in resumable-stream
   expect(await context.resumeExistingStream(streamId)).toBeNull()
 })
 
-test('storedAnswer writes the given number of tokens per append', async () => {
+test('storedAnswer writes `size` tokens per append', async () => {
   const { openManager, OWN_FILE } = await import('./ours.ts')
   const manager = await openManager('redis', OWN_FILE)
   for (const size of [1, 8]) {

@@ -7,27 +7,27 @@ import { storeTarget, writerTarget } from './ours.ts'
 import { rawTarget } from './raw.ts'
 import type { Backend, Target } from './target.ts'
 
-export type Way = 'raw' | 'store' | 'writer'
+export type AppendLayer = 'raw' | 'store' | 'writer'
 
-const ways: Record<Way, (backend: Backend, logs: number) => Promise<Target>> = {
+const openTarget: Record<AppendLayer, (backend: Backend, logs: number) => Promise<Target>> = {
   raw: rawTarget,
   store: storeTarget,
   writer: writerTarget,
 }
 
 /** The logs of a process. All loads append to the same logs. */
-const targetOf = openOnce((way: Way, backend: Backend, logs: number) => ways[way](backend, logs))
+const targetOf = openOnce((layer: AppendLayer, backend: Backend, logs: number) => openTarget[layer](backend, logs))
 
 /** Appends a piece of work in batches, distributed over the logs. */
 export async function appendEntries(
-  way: Way,
+  layer: AppendLayer,
   backend: Backend,
   size: number,
   logs: number,
   count: number,
   workIndex: number,
 ): Promise<Job> {
-  const target = await targetOf(way, backend, logs)
+  const target = await targetOf(layer, backend, logs)
   const shares = distribute(entryBatches(count, workIndex, size), logs)
   return job(
     async () => {

@@ -19,17 +19,23 @@ interface MeasuredStore {
 }
 
 /** What is counted. */
-export type Where = 'memory' | 'sqlite' | 'redis' | 'redis-file' | 'postgres'
+export type StorageName = 'memory' | 'sqlite' | 'redis' | 'redis-file' | 'postgres'
 
-const stores: Record<Where, () => Promise<MeasuredStore>> = { memory, sqlite, redis, 'redis-file': redisFile, postgres }
+const stores: Record<StorageName, () => Promise<MeasuredStore>> = {
+  memory,
+  sqlite,
+  redis,
+  'redis-file': redisFile,
+  postgres,
+}
 
 /** Bytes per entry, with `size` entries per append. */
-export async function bytesOf(where: Where, size: number, count: number, workIndex: number): Promise<Job> {
+export async function bytesOf(storage: StorageName, size: number, count: number, workIndex: number): Promise<Job> {
   const { StreamManager } = await import('@millrace/log')
   const batches = entryBatches(count, workIndex, size)
   return job(
     async () => {
-      const measured = await stores[where]()
+      const measured = await stores[storage]()
       const manager = new StreamManager({ store: measured.store })
       const writer = await manager.createWriter('log', { runId: 'run-1', agentType: 'writer', step: 1 })
       await writer.commit([{ type: 'start' }])

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { storedAnswer } from './answer-ours.ts'
-import { checkTexts, openReader, textOf, type Way } from './answers.ts'
+import { type AnswerTransport, checkTexts, openReader, textOf } from './answers.ts'
 import type { ProduceReply, ProduceRequest } from './producer.child.ts'
 import { startChild } from './start-child.ts'
 
@@ -20,30 +20,43 @@ export async function catchUpOurs(
 
 /** Catching up on a resumable-stream with a running producer in a child process. */
 export async function catchUpResumable(
-  way: 'tokens' | 'events',
+  transport: 'tokens' | 'events',
   readers: number,
   count: number,
   workIndex: number,
 ): Promise<Job> {
-  return catchUp(way, await producedByChild(way, count, workIndex), readers, count, workIndex)
+  return catchUp(transport, await producedByChild(transport, count, workIndex), readers, count, workIndex)
 }
 
-const producedByChild = openOnce(async (way: Way, count: number, workIndex: number): Promise<string> => {
-  const streamId = randomUUID()
-  await startChild<ProduceRequest, ProduceReply>('producer.child.ts').request({ way, streamId, count, workIndex })
-  return streamId
-})
+const producedByChild = openOnce(
+  async (transport: AnswerTransport, count: number, workIndex: number): Promise<string> => {
+    const streamId = randomUUID()
+    await startChild<ProduceRequest, ProduceReply>('producer.child.ts').request({
+      transport,
+      streamId,
+      count,
+      workIndex,
+    })
+    return streamId
+  },
+)
 
-async function catchUp(way: Way, streamId: string, readers: number, count: number, workIndex: number): Promise<Job> {
-  const { length } = await textOf(way, count, workIndex)
+async function catchUp(
+  transport: AnswerTransport,
+  streamId: string,
+  readers: number,
+  count: number,
+  workIndex: number,
+): Promise<Job> {
+  const { length } = await textOf(transport, count, workIndex)
   return job(
     () =>
       Promise.all(
         Array.from({ length: readers }, async () => {
-          const { text } = await openReader(way, streamId, length)
+          const { text } = await openReader(transport, streamId, length)
           return text
         }),
       ),
-    texts => checkTexts(texts, way, readers, count, workIndex),
+    texts => checkTexts(texts, transport, readers, count, workIndex),
   )
 }

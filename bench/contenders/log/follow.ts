@@ -8,7 +8,7 @@ import { writerTarget } from './ours.ts'
 import { rawTarget } from './raw.ts'
 import type { Backend, FollowedTarget } from './target.ts'
 
-type Way = 'raw' | 'writer'
+type FollowLayer = 'raw' | 'writer'
 
 /** Entries that the readers of a process have received since the last reset. */
 class Received {
@@ -34,8 +34,12 @@ class Received {
 }
 
 const openFollowed = openOnce(
-  async (way: Way, backend: Backend, logs: number): Promise<{ target: FollowedTarget; received: Received }> => {
-    const target = await (way === 'raw' ? rawTarget : writerTarget)(backend, logs)
+  async (
+    layer: FollowLayer,
+    backend: Backend,
+    logs: number,
+  ): Promise<{ target: FollowedTarget; received: Received }> => {
+    const target = await (layer === 'raw' ? rawTarget : writerTarget)(backend, logs)
     const received = new Received()
     await target.follow(received.onEntries)
     return { target, received }
@@ -44,14 +48,14 @@ const openFollowed = openOnce(
 
 /** Appends entries to the logs and waits until the readers have received them. */
 export async function followEntries(
-  way: Way,
+  layer: FollowLayer,
   backend: Backend,
   size: number,
   logs: number,
   count: number,
   workIndex: number,
 ): Promise<Job> {
-  const { target, received } = await openFollowed(way, backend, logs)
+  const { target, received } = await openFollowed(layer, backend, logs)
   const shares = distribute(entryBatches(count, workIndex, size), logs)
   return job(
     async () => {

@@ -22,11 +22,11 @@ export async function writeTimes(writer: Writer, count: number): Promise<void> {
 }
 
 /** A log that this process or a child writes and this process follows. Returns a function that measures `count` writes. */
-const openLatencyLog = openOnce(async (where: 'here' | 'child', backend: Backend) => {
+const openLatencyLog = openOnce(async (writerIn: 'parent' | 'child', backend: Backend) => {
   const manager = await openManager(backend, OWN_FILE)
   let writeMany: (count: number) => Promise<unknown>
   let streamId: string
-  if (where === 'here') {
+  if (writerIn === 'parent') {
     const writer = await startedWriter(manager)
     streamId = writer.streamId
     writeMany = count => writeTimes(writer, count)
@@ -64,8 +64,8 @@ const openLatencyLog = openOnce(async (where: 'here' | 'child', backend: Backend
 })
 
 /** Latencies of `count` writes to a reader of this process, in ms. */
-export async function latencies(where: 'here' | 'child', backend: Backend, count: number): Promise<Job> {
-  const measure = await openLatencyLog(where, backend)
+export async function latencies(writerIn: 'parent' | 'child', backend: Backend, count: number): Promise<Job> {
+  const measure = await openLatencyLog(writerIn, backend)
   return job(
     () => measure(count),
     times => strictEqual(times.length, count),

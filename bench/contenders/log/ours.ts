@@ -14,7 +14,7 @@ const LEASE_MS = 600_000
 /** Logs that are appended to directly through the store. */
 export async function storeTarget(backend: Backend, count: number): Promise<Target> {
   const store = await openStore(backend, OWN_FILE)
-  const logs = await each(count, () => claimed(store))
+  const logs = await createAll(count, () => createClaimedLog(store))
   const log = (n: number) => logs[n] as OpenLog
   return {
     async append(n, { texts, body }) {
@@ -42,7 +42,7 @@ export async function storeTarget(backend: Backend, count: number): Promise<Targ
 /** Logs with a writer and a started run each. A batch is one commit. */
 export async function writerTarget(backend: Backend, count: number): Promise<FollowedTarget> {
   const manager = await openManager(backend, OWN_FILE)
-  const writers = await each(count, () => startedWriter(manager))
+  const writers = await createAll(count, () => startedWriter(manager))
   const writer = (n: number) => writers[n] as Writer
   return {
     async append(n, { chunks }) {
@@ -80,12 +80,12 @@ export const OWN_FILE = `ours-${randomUUID()}.db`
 
 /** Our store, one per process, on the services of the benchmark. */
 export const openStore = openOnce(async (backend: Backend, file: string): Promise<LogStore> => {
-  const store = await made(backend, file)
+  const store = await createStore(backend, file)
   onCleanup(() => store.close())
   return store
 })
 
-async function made(backend: Backend, file: string): Promise<LogStore> {
+async function createStore(backend: Backend, file: string): Promise<LogStore> {
   switch (backend) {
     case 'memory':
       return (await import('@millrace/log')).memoryStore()
@@ -120,7 +120,7 @@ interface OpenLog {
   cursor: Cursor
 }
 
-async function claimed(store: LogStore): Promise<OpenLog> {
+async function createClaimedLog(store: LogStore): Promise<OpenLog> {
   const streamId = await newStream(store)
   const claim = await store.claim(streamId, 'bench', LEASE_MS, false)
   const head = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
@@ -147,6 +147,6 @@ async function newStream(store: LogStore): Promise<string> {
   return streamId
 }
 
-function each<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+function createAll<T>(count: number, make: () => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, make))
 }

@@ -1,10 +1,10 @@
 // A producer in a child process. It stays alive, because resumable-stream keeps the text in its memory.
-import { openProducer, type Way } from './answers.ts'
+import { type AnswerTransport, openProducer } from './answers.ts'
 import { handleRequests } from './start-child.ts'
 
 /** The answer to produce. */
 export interface ProduceRequest {
-  way: Way
+  transport: AnswerTransport
   streamId: string
   count: number
   workIndex: number
@@ -13,7 +13,7 @@ export interface ProduceRequest {
 /** Sent when the answer is complete. */
 export type ProduceReply = Record<string, never>
 
-handleRequests<ProduceRequest, ProduceReply>(async ({ way, streamId, count, workIndex }) => {
-  await (await openProducer(way, streamId, count, workIndex)).produce()
+handleRequests<ProduceRequest, ProduceReply>(async ({ transport, streamId, count, workIndex }) => {
+  await (await openProducer(transport, streamId, count, workIndex)).produce()
   return {}
 })

@@ -1,7 +1,7 @@
-import type { Raw } from './raw.ts'
+import type { RawLogs } from './raw.ts'
 
 /** One array per log. */
-export function rawMemory(): Raw {
+export function rawMemory(): RawLogs {
   const logs: string[][] = []
   const of = (log: number): string[] => {
     logs[log] ??= []

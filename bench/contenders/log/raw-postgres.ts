@@ -3,10 +3,10 @@ import pg from 'pg'
 import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
 import { POOL_SIZE } from './ours.ts'
-import type { Raw } from './raw.ts'
+import type { RawLogs } from './raw.ts'
 
 /** One row per entry, one prepared INSERT per append. A follower selects the new rows when it is notified of an append. */
-export async function rawPostgres(): Promise<Raw> {
+export async function rawPostgres(): Promise<RawLogs> {
   const pool = new pg.Pool({ connectionString: serviceUrl('postgres'), max: POOL_SIZE })
   const table = `raw_${randomUUID().replaceAll('-', '')}`
   onCleanup(async () => {

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { createClient } from 'redis'
 import { onCleanup } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
-import type { Raw } from './raw.ts'
+import type { RawLogs } from './raw.ts'
 
 type Element = [id: string, fields: string[]]
 
 /** One stream element per entry, a pipeline of XADD per append. A follower uses one blocking XREAD on all its streams. */
-export async function rawRedis(): Promise<Raw> {
+export async function rawRedis(): Promise<RawLogs> {
   const prefix = randomUUID()
   const client = await createClient({ url: serviceUrl('redis') }).connect()
   const keys: string[] = []

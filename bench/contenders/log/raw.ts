@@ -2,7 +2,7 @@
 import type { Backend, FollowedTarget } from './target.ts'
 
 /** Logs by number, accessed directly with the backend's client. */
-export interface Raw {
+export interface RawLogs {
   /** Appends entries in one transaction, pipeline or statement. */
   append(log: number, texts: readonly string[]): void | Promise<void>
   /** All entries of a log. */
@@ -34,7 +34,7 @@ export async function rawTarget(backend: Backend, logs: number): Promise<Followe
   }
 }
 
-async function openRaw(backend: Backend): Promise<Raw> {
+async function openRaw(backend: Backend): Promise<RawLogs> {
   switch (backend) {
     case 'memory':
       return (await import('./raw-memory.ts')).rawMemory()

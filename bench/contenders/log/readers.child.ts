@@ -1,10 +1,10 @@
 // Readers in a child process.
-import { type AnswerReader, openReader, type Way } from './answers.ts'
+import { type AnswerReader, type AnswerTransport, openReader } from './answers.ts'
 import { handleRequests } from './start-child.ts'
 
 /** Connect readers, or report the texts that they received. */
 export type ReadersRequest =
-  | { kind: 'connect'; way: Way; streamId: string; readers: number; length: number }
+  | { kind: 'connect'; transport: AnswerTransport; streamId: string; readers: number; length: number }
   | { kind: 'report'; streamId: string }
 
 /** Text of each reader, for `report`. */
@@ -20,10 +20,10 @@ handleRequests<ReadersRequest, ReadersReply>(async request => {
     readersByStream.delete(request.streamId)
     return { texts: await Promise.all(answerReaders.map(({ text }) => text)) }
   }
-  const { way, streamId, readers, length } = request
+  const { transport, streamId, readers, length } = request
   readersByStream.set(
     streamId,
-    await Promise.all(Array.from({ length: readers }, () => openReader(way, streamId, length))),
+    await Promise.all(Array.from({ length: readers }, () => openReader(transport, streamId, length))),
   )
   return { texts: [] }
 })

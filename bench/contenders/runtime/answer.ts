@@ -12,12 +12,12 @@ import type { Backend } from '../log/target.ts'
 export type StatedInput = 'the input' | 'nothing'
 
 /** Entries per append while the history is written. */
-const TOGETHER = 300
+const ENTRIES_PER_APPEND = 300
 /** Number of entries from which a paused session gets a snapshot, as its driver would write. */
 const SNAPSHOT_AFTER = 500
 
 /** Sequential answers in a session with at least `entries` earlier entries. */
-export async function givenAnswers(
+export async function submitAnswers(
   backend: Backend,
   entries: number,
   stated: StatedInput,
@@ -29,30 +29,30 @@ export async function givenAnswers(
   const runId = `run-${workIndex}`
   const idOf = (n: number): string => `${runId}::call-${n}`
   const inputOf = (n: number): { text: string } => ({ text: `of call ${n}` })
-  await makePast(manager, sessionId, entries)
-  await makePause(
+  await writeHistory(manager, sessionId, entries)
+  await writePause(
     manager,
     sessionId,
     runId,
     Array.from({ length: count }, (_, n) => requestOf(`call-${n}`, idOf(n), inputOf(n))),
   )
-  const sequences = async () => {
-    const sequenceList: number[] = []
+  const answerAll = async () => {
+    const sequences: number[] = []
     for (let n = 0; n < count; n++) {
-      const seen = stated === 'nothing' ? {} : { input: inputOf(n) }
-      const { sequence } = await answer(sessionId, { kind: 'approval', id: idOf(n), approved: true, ...seen })
-      sequenceList.push(sequence)
+      const shown = stated === 'nothing' ? {} : { input: inputOf(n) }
+      const { sequence } = await answer(sessionId, { kind: 'approval', id: idOf(n), approved: true, ...shown })
+      sequences.push(sequence)
     }
-    return sequenceList
+    return sequences
   }
-  return job(sequences, async answered => {
+  return job(answerAll, async answered => {
     const { ticket, head } = (await manager.getInfo(sessionId)) ?? {}
     deepStrictEqual({ pendings: ticket?.pendings, ready: ticket?.ready }, { pendings: [], ready: true })
     const last = await manager.entries(sessionId, (head ?? 0) - count, head ?? 0)
     const ids = last.map(({ chunk }) => (chunk.type === 'tool-approval-response' ? chunk.approvalId : ''))
     deepStrictEqual(
-      { ids, given: answered },
-      { ids: Array.from(answered, (_, n) => idOf(n)), given: last.map(({ sequence }) => sequence) },
+      { ids, sequences: answered },
+      { ids: Array.from(answered, (_, n) => idOf(n)), sequences: last.map(({ sequence }) => sequence) },
     )
     ok(answered.length === count && (head ?? 0) >= entries)
   })
@@ -69,10 +69,10 @@ const openServer = openOnce(
 )
 
 /** Writes a finished run with `entries` entries of text. */
-async function makePast(manager: StreamManager, sessionId: string, entries: number): Promise<void> {
+async function writeHistory(manager: StreamManager, sessionId: string, entries: number): Promise<void> {
   const writer = await manager.createWriter(sessionId, { runId: 'past', agentType: 'bench', step: 1 })
-  for (let n = 0; n < entries; n += TOGETHER) {
-    const parts = Array.from({ length: Math.min(TOGETHER, entries - n) / 3 }, (_, i): Chunk[] => {
+  for (let n = 0; n < entries; n += ENTRIES_PER_APPEND) {
+    const parts = Array.from({ length: Math.min(ENTRIES_PER_APPEND, entries - n) / 3 }, (_, i): Chunk[] => {
       const id = `t${n}-${i}`
       return [
         { type: 'text-start', id },
@@ -87,7 +87,7 @@ async function makePast(manager: StreamManager, sessionId: string, entries: numb
 }
 
 /** Writes a run that waits for answers to the given requests. */
-async function makePause(
+async function writePause(
   manager: StreamManager,
   sessionId: string,
   runId: string,

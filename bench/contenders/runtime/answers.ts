@@ -37,8 +37,8 @@ export async function streamedText(count: number, workIndex: number): Promise<Jo
 
 /** Streams the answer as a run of ours. */
 export async function answeredRun(backend: Backend, count: number, workIndex: number): Promise<Job> {
-  const { runner } = await import('./ours.ts')
-  const run = await runner(backend)
+  const { openRunner } = await import('./ours.ts')
+  const run = await openRunner(backend)
   const parts = textParts(answer(count, workIndex).deltas)
   return job(
     async () => {

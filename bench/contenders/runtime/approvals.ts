@@ -25,7 +25,7 @@ export async function approvedRuns(
   workIndex: number,
 ): Promise<Job> {
   const { runtime, withRun } = await openRuntime(backend, asks)
-  const ended = async (run: Run) => {
+  const runToEnd = async (run: Run) => {
     if (asks === 'approval') {
       const { status } = await run.result()
       ok(status === 'paused', `expected a run that waits for approval to be paused, found ${status}`)
@@ -36,7 +36,7 @@ export async function approvedRuns(
     return { status, text, outputs: message?.parts.flatMap(part => ('toolCallId' in part ? [part.output] : [])) }
   }
   return job(
-    () => inParallel(runs, width, n => withRun(answersOf(workIndex * runs + n), ended)),
+    () => inParallel(runs, width, n => withRun(answersOf(workIndex * runs + n), runToEnd)),
     results =>
       deepStrictEqual(
         results,

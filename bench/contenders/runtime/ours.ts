@@ -7,24 +7,24 @@ import type { Backend } from '../log/target.ts'
 import { modelOf } from './model.ts'
 
 /** Parts of the answer by step number. */
-export type Answers = (step: number) => readonly LanguageModelV4StreamPart[]
+export type AnswerSteps = (step: number) => readonly LanguageModelV4StreamPart[]
 
 /** A runtime with one agent. Its tool `echo` needs approval or not. */
-export interface Opened {
+export interface OpenedRuntime {
   readonly runtime: Runtime
   /** Starts a run with the given answers in a new session and passes it to the callback. */
-  withRun<T>(answers: Answers, use: (run: Run) => Promise<T>): Promise<T>
+  withRun<T>(answers: AnswerSteps, use: (run: Run) => Promise<T>): Promise<T>
 }
 
-export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 'nothing'): Promise<Opened> => {
+export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 'nothing'): Promise<OpenedRuntime> => {
   const { agent, createRuntime, tool } = await import('@millrace/runtime')
   const { z } = await import('zod')
   const input = z.object({ text: z.string() })
   const echo = tool({ name: 'echo', inputSchema: input, approval: asks === 'approval', execute: echoed => echoed })
-  const answers = new Map<string, Answers>()
+  const answers = new Map<string, AnswerSteps>()
   const program = agent({
     name: `bench-${asks}`,
-    model: ({ runId }) => modelOf(step => (answers.get(runId) as Answers)(step)),
+    model: ({ runId }) => modelOf(step => (answers.get(runId) as AnswerSteps)(step)),
     tools: [echo],
     budget: { tokens: Number.POSITIVE_INFINITY },
   })
@@ -45,7 +45,7 @@ export const openRuntime = openOnce(async (backend: Backend, asks: 'approval' | 
 })
 
 /** Runs an agent with the given answers to its end. */
-export async function runner(backend: Backend): Promise<(answers: Answers) => Promise<RunResult>> {
+export async function openRunner(backend: Backend): Promise<(answers: AnswerSteps) => Promise<RunResult>> {
   const { withRun } = await openRuntime(backend, 'nothing')
   return answers => withRun(answers, run => run.result())
 }

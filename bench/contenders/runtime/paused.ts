@@ -14,9 +14,9 @@ import { modelOf, textParts, toolCallParts } from './model.ts'
 /** Runs that are started or answered at once. */
 const WIDTH = 64
 /** Runs that are answered at the end. */
-const ANSWERED = 100
+const MIN_ANSWERED = 100
 /** Maximum duration of the idle measurement, in ms. */
-const REST_MS = 5_000
+const IDLE_MS = 5_000
 /** Tolerance for additional resources. */
 const MAX_ADDED_RESOURCES = 10
 const WEEK = 7 * 24 * 3_600_000
@@ -30,7 +30,7 @@ interface ProcessState {
   /** Active resources such as timers and sockets. */
   readonly resources: Record<string, number>
   /** CPU time in ms per second. */
-  readonly atRest: number
+  readonly idleCpu: number
 }
 
 interface PausedOutcome {
@@ -43,8 +43,8 @@ interface PausedOutcome {
 
 /** Paused runs in one session each. One in ten has a deadline in a week, the others have none. */
 export async function pausedRuns(backend: Backend, count: number): Promise<Job> {
-  const { runtime, pause } = await openAsking(backend)
-  const every = Math.ceil(count / ANSWERED)
+  const { runtime, pause } = await openApprovalRuntime(backend)
+  const interval = Math.ceil(count / MIN_ANSWERED)
   return job(
     async (): Promise<PausedOutcome> => {
       // Derived names, so that no list of them is retained.
@@ -59,11 +59,11 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
         paused++
       })
       const after = await processState(count)
-      const ended = await inParallel(Math.ceil(count / every), WIDTH, n => answer(runtime, idOf(n * every)))
+      const ended = await inParallel(Math.ceil(count / interval), WIDTH, n => answer(runtime, idOf(n * interval)))
       return { paused, before, after, ended: countOf(ended) }
     },
     ({ paused, before, after, ended }) => {
-      const answered = Math.ceil(count / every)
+      const answered = Math.ceil(count / interval)
       deepStrictEqual({ paused, ended }, { paused: count, ended: { 'completed: It is done.': answered } })
       // A poll for due deadlines can be in flight in one of the two measurements.
       ok(sum(after.resources) <= sum(before.resources) + MAX_ADDED_RESOURCES, JSON.stringify({ before, after }))
@@ -72,22 +72,22 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
     ({ before, after, ended }) => [
       `${mebibytes(before.heap)} of heap before, ${mebibytes(after.heap)} with ${count.toLocaleString('en')} paused; ` +
         `resident ${mebibytes(before.resident)}, then ${mebibytes(after.resident)}`,
-      `holds ${JSON.stringify(after.resources)}, ${JSON.stringify(before.resources)} before; at rest ${after.atRest.toFixed(1)} ms of CPU time a second, ` +
-        `${before.atRest.toFixed(1)} before; answered ${JSON.stringify(ended)}`,
+      `holds ${JSON.stringify(after.resources)}, ${JSON.stringify(before.resources)} before; idle ${after.idleCpu.toFixed(1)} ms of CPU time a second, ` +
+        `${before.idleCpu.toFixed(1)} before; answered ${JSON.stringify(ended)}`,
     ],
   )
 }
 
 /** A runtime with runs that ask for approval. `pause` starts a run in a session of the same name and waits for its pause. */
-const openAsking = openOnce(
+const openApprovalRuntime = openOnce(
   async (backend: Backend): Promise<{ runtime: Runtime; pause(runId: string, n: number): Promise<void> }> => {
     const { agent, createRuntime, tool } = await import('@millrace/runtime')
     const { z } = await import('zod')
     const input = z.object({ text: z.string() })
     const execute = (echoed: { text: string }) => echoed
-    const patient = tool({ name: 'patient', inputSchema: input, approval: true, execute })
-    const hasty = tool({ name: 'hasty', inputSchema: input, approval: { timeoutMs: WEEK }, execute })
-    const asking = (toolName: string) =>
+    const withoutDeadline = tool({ name: 'no_deadline', inputSchema: input, approval: true, execute })
+    const withDeadline = tool({ name: 'with_deadline', inputSchema: input, approval: { timeoutMs: WEEK }, execute })
+    const agentWithTool = (toolName: string) =>
       agent({
         name: `asks-${toolName}`,
         model: modelOf(step =>
@@ -95,15 +95,22 @@ const openAsking = openOnce(
             ? toolCallParts({ toolCallId, toolName, input: '{"text":"to be approved"}' })
             : textParts(['It is', ' done.']),
         ),
-        tools: [patient, hasty],
+        tools: [withoutDeadline, withDeadline],
       })
-    const [waits, hurries] = [asking('patient'), asking('hasty')]
-    const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [waits, hurries] })
+    const [agentWithoutDeadline, agentWithDeadline] = [agentWithTool('no_deadline'), agentWithTool('with_deadline')]
+    const runtime = createRuntime({
+      store: await openStore(backend, OWN_FILE),
+      agents: [agentWithoutDeadline, agentWithDeadline],
+    })
     onCleanup(() => runtime.close())
     return {
       runtime,
       async pause(runId, n) {
-        const run = await runtime.start({ agent: n % 10 === 0 ? hurries : waits, runId, input: 'Go.' })
+        const run = await runtime.start({
+          agent: n % 10 === 0 ? agentWithDeadline : agentWithoutDeadline,
+          runId,
+          input: 'Go.',
+        })
         const { status } = await run.result()
         if (status !== 'paused') throw new Error(`expected a run that waits for approval to be paused, found ${status}`)
       },
@@ -118,11 +125,11 @@ async function answer(runtime: Runtime, runId: string): Promise<string> {
 }
 
 async function processState(count: number): Promise<ProcessState> {
-  const rest = Math.min(REST_MS, count)
+  const idleMs = Math.min(IDLE_MS, count)
   // Work in flight finishes, and its garbage is collected too.
-  await setTimeout(Math.min(500, rest))
+  await setTimeout(Math.min(500, idleMs))
   // Small counts run only in tests, which need no heap figures.
-  if (count >= ANSWERED) {
+  if (count >= MIN_ANSWERED) {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     for (let turn = 0; turn < 3; turn++) {
@@ -133,9 +140,9 @@ async function processState(count: number): Promise<ProcessState> {
   const { heapUsed, rss } = process.memoryUsage()
   const resources = countOf(process.getActiveResourcesInfo())
   const from = process.cpuUsage()
-  await setTimeout(rest)
+  await setTimeout(idleMs)
   const { user, system } = process.cpuUsage(from)
-  return { heap: heapUsed, resident: rss, resources, atRest: (user + system) / rest }
+  return { heap: heapUsed, resident: rss, resources, idleCpu: (user + system) / idleMs }
 }
 
 function countOf(names: readonly string[]): Record<string, number> {

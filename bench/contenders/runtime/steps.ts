@@ -45,8 +45,8 @@ export async function steppedRuns(
   runs: number,
   workIndex: number,
 ): Promise<Job> {
-  const { runner } = await import('./ours.ts')
-  const run = await runner(backend)
+  const { openRunner } = await import('./ours.ts')
+  const run = await openRunner(backend)
   return job(
     () => inParallel(runs, width, async n => (await run(answersOf(workIndex * runs + n, steps))).text),
     texts => deepStrictEqual(texts, expected(workIndex, runs)),

@@ -5,14 +5,14 @@ import { createParser } from 'eventsource-parser'
 import { type Job, job } from '../../harness/suite.ts'
 import { clock, startChild } from '../log/start-child.ts'
 import type { ColdServerReply, ColdServerRequest } from './cold.child.ts'
-import { AGENT, copyOf, SESSION, wordsOf } from './turns.ts'
+import { AGENT, copySessionFile, SESSION, wordsOf } from './turns.ts'
 
 /** The session's view, or the first token of its next turn. */
-export type First = 'view' | 'token'
+export type FirstResponse = 'view' | 'token'
 
 /** Requests a session of `turns` turns once. Measures wall time, or CPU time of the process. */
-export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: number): Promise<Job> {
-  const path = await copyOf(turns)
+export async function coldStart(response: FirstResponse, unit: 'wall' | 'cpu', turns: number): Promise<Job> {
+  const path = await copySessionFile(turns)
   const { request, end } = startChild<ColdServerRequest, ColdServerReply>('../scale/cold.child.ts')
   await request({ kind: 'ready' })
   return job(
@@ -20,19 +20,19 @@ export async function coldStart(first: First, unit: 'wall' | 'cpu', turns: numbe
       const from = clock()
       const { port } = await request({ kind: 'serve', path, turns })
       const url = `http://127.0.0.1:${port}/api/sessions/${SESSION}`
-      const content = await (first === 'view' ? viewAt(url) : tokenAt(url))
+      const content = await (response === 'view' ? viewAt(url) : tokenAt(url))
       const wall = clock() - from
       const { cpu } = await request({ kind: 'cpu' })
       await end()
       return { content, wall, cpu }
     },
-    ({ content }) => deepStrictEqual(content, first === 'view' ? pastOf(turns) : wordsOf(turns)[0]),
+    ({ content }) => deepStrictEqual(content, response === 'view' ? expectedTexts(turns) : wordsOf(turns)[0]),
     ({ wall, cpu }) => [unit === 'wall' ? wall : cpu],
   )
 }
 
 /** Expected texts of a session of `turns` turns. */
-function pastOf(turns: number): string[] {
+function expectedTexts(turns: number): string[] {
   return Array.from({ length: turns }, (_, n) => [`Turn ${n}?`, wordsOf(n).join('')]).flat()
 }
 

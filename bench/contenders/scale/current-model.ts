@@ -14,7 +14,7 @@ export class CurrentModel {
   serverAt(port: number): AnswerServer {
     return {
       port,
-      asking: name => ({ path: `/${name}` }),
+      requestFor: name => ({ path: `/${name}` }),
       withModel: (_names, model, work) => {
         this.#model = model
         return work()

@@ -53,7 +53,7 @@ async function listen(port: number, { path, body }: AnswerRequest, length: numbe
   let text = ''
   const parser = createParser({
     onEvent({ data }) {
-      text += saidBy(data)
+      text += textOf(data)
       if (text.length >= length) received.resolve()
     },
   })
@@ -77,7 +77,7 @@ interface ServedEvent {
 }
 
 /** Text of an event: of a chunk, or of a frame of entries. */
-function saidBy(data: string): string {
+function textOf(data: string): string {
   if (data === '[DONE]') return ''
   const { type, delta = '', entries = [] } = JSON.parse(data) as ServedEvent
   if (type === 'text-delta') return delta

@@ -22,14 +22,14 @@ export async function memory(count: number): Promise<Memory> {
 }
 
 /** Heap and external memory per item, in bytes. */
-export function bytesEach(before: Memory, after: Memory, count: number): number {
+export function bytesPerItem(before: Memory, after: Memory, count: number): number {
   return (after.heap + after.external - before.heap - before.external) / count
 }
 
 /** Formats heap, external and resident memory per item, and the items per gigabyte. */
 export function memoryRemark(before: Memory, after: Memory, count: number, item: string): string {
   const bytes = (part: keyof Memory) => Math.round((after[part] - before[part]) / count).toLocaleString('en')
-  const each = bytesEach(before, after, count)
+  const each = bytesPerItem(before, after, count)
   // Can be negative, because garbage of the process start can be collected meanwhile.
   const many =
     each < 1 ? `too little to measure with ${count.toLocaleString('en')}` : `${rounded(2 ** 30 / each)} a gigabyte`

@@ -1,6 +1,6 @@
 import type { Chunk } from '@millrace/protocol'
 import type { Backend } from '../log/target.ts'
-import type { Address } from '../server/served.ts'
+import type { Address } from '../server/session-server.ts'
 
 /** The server of the readers: ours on a store, plain node http, Hono, or `@durable-streams/server` in memory. */
 export type SessionServerName = `ours ${Backend}` | 'http' | 'hono' | 'durable'
@@ -41,7 +41,7 @@ export function sessionsAt(
     const path = `/${n}`
     let sequence = 0
     return {
-      address: { port, path, form: 'events' },
+      address: { port, path, format: 'events' },
       append: chunk => write(path, ++sequence, JSON.stringify({ sequence, timestamp: Date.now(), chunk })),
     }
   })

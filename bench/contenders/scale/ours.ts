@@ -11,7 +11,7 @@ const NO_LIMIT = 1_000_000
 /** Name of the agent that the server runs. */
 export const AGENT = 'bench'
 
-export interface Serving {
+export interface RunServer {
   readonly runtime: Runtime
   readonly port: number
   /** Sets the model of these runs until `work` has settled. */
@@ -21,7 +21,7 @@ export interface Serving {
 }
 
 /** A server, one per process. Deltas are coalesced for `coalesceMs` ms. Its agent has the tool `echo`, which needs approval. */
-export const openServing = openOnce(async (backend: Backend, coalesceMs: number): Promise<Serving> => {
+export const openRunServer = openOnce(async (backend: Backend, coalesceMs: number): Promise<RunServer> => {
   const { agent, tool } = await import('@millrace/runtime')
   const { millrace } = await import('@millrace/server')
   const { z } = await import('zod')

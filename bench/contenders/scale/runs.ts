@@ -17,8 +17,8 @@ export async function concurrentRuns(
   tokens: number,
   workIndex: number,
 ): Promise<Job> {
-  const { openServing } = await import('./ours.ts')
-  const { runtime, start, withModel } = await openServing(backend, 0)
+  const { openRunServer } = await import('./ours.ts')
+  const { runtime, start, withModel } = await openRunServer(backend, 0)
   const textOf = (name: string, model: LanguageModelV4) =>
     withModel([name], model, async () => {
       const { status, text } = await (await start(name)).result()

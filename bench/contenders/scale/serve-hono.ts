@@ -9,7 +9,7 @@ import { CurrentModel } from './current-model.ts'
 import type { AnswerServer } from './streaming.ts'
 
 /** Starts a server until cleanup. Returns its port. */
-export async function honoListening(answer: Handler): Promise<number> {
+export async function listenWithHono(answer: Handler): Promise<number> {
   const app = new Hono()
   app.get('/:name', answer)
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
@@ -23,7 +23,7 @@ export async function honoListening(answer: Handler): Promise<number> {
 
 export async function serveHono(): Promise<AnswerServer> {
   const current = new CurrentModel()
-  const port = await honoListening(context =>
+  const port = await listenWithHono(context =>
     streamSSE(context, async stream => {
       for await (const data of current.events()) await stream.writeSSE({ data })
     }),

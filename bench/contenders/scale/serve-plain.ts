@@ -7,7 +7,7 @@ import { CurrentModel } from './current-model.ts'
 import type { AnswerServer } from './streaming.ts'
 
 /** Starts a server until cleanup. Returns its port. */
-export async function listening(answer: RequestListener): Promise<number> {
+export async function listen(answer: RequestListener): Promise<number> {
   const server = createServer(answer)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -20,7 +20,7 @@ export async function listening(answer: RequestListener): Promise<number> {
 
 export async function servePlain(): Promise<AnswerServer> {
   const current = new CurrentModel()
-  const port = await listening(async (_request, response) => {
+  const port = await listen(async (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     for await (const event of current.events()) response.write(`data: ${event}\n\n`)
     response.end()

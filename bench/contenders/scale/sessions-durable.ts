@@ -3,10 +3,10 @@ import { newStream } from '../server/durable.ts'
 import type { ServedSession } from './open-sessions.ts'
 
 export async function sessionsDurable(sessions: number): Promise<ServedSession[]> {
-  const held: ServedSession[] = []
+  const served: ServedSession[] = []
   for (let n = 0; n < sessions; n++) {
     const { live, append } = await newStream(false)
-    held.push({ address: live, append: chunk => append([chunk]) })
+    served.push({ address: live, append: chunk => append([chunk]) })
   }
-  return held
+  return served
 }

@@ -2,11 +2,11 @@
 import type { SSEStreamingApi } from 'hono/streaming'
 import { streamSSE } from 'hono/streaming'
 import { type ServedSession, sessionsAt } from './open-sessions.ts'
-import { honoListening } from './serve-hono.ts'
+import { listenWithHono } from './serve-hono.ts'
 
 export async function sessionsHono(sessions: number): Promise<ServedSession[]> {
   const streams = new Map<string, Set<SSEStreamingApi>>()
-  const port = await honoListening(context =>
+  const port = await listenWithHono(context =>
     streamSSE(context, async stream => {
       await stream.write(': here\n\n')
       const sessionStreams = streams.get(context.req.path) ?? new Set()

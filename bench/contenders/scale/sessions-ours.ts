@@ -2,19 +2,19 @@
 
 import type { Backend } from '../log/target.ts'
 import { inParallel } from '../runtime/in-parallel.ts'
-import { liveOf, serving, started } from '../server/ours.ts'
+import { liveAddress, openLogServer, startedWriter } from '../server/ours.ts'
 import type { ServedSession } from './open-sessions.ts'
 
 /** Sessions that are created at once. */
 const WIDTH = 64
 
 export async function sessionsOurs(backend: Backend, sessions: number, written: number): Promise<ServedSession[]> {
-  const { manager, port } = await serving(backend)
+  const { manager, port } = await openLogServer(backend)
   return inParallel(sessions, WIDTH, async n => {
-    const writer = await started(manager)
+    const writer = await startedWriter(manager)
     if (n < written) {
       return {
-        address: liveOf(port, writer),
+        address: liveAddress(port, writer),
         append(chunk) {
           writer.write(chunk)
         },
@@ -22,6 +22,6 @@ export async function sessionsOurs(backend: Backend, sessions: number, written: 
     }
     await manager.endStream(writer.streamId)
     await writer.close()
-    return { address: liveOf(port, writer) }
+    return { address: liveAddress(port, writer) }
   })
 }

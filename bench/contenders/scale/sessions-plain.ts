@@ -1,11 +1,11 @@
 // Plain node http: readers of a session stay connected and get its appends.
 import type { ServerResponse } from 'node:http'
 import { type ServedSession, sessionsAt } from './open-sessions.ts'
-import { listening } from './serve-plain.ts'
+import { listen } from './serve-plain.ts'
 
 export async function sessionsPlain(sessions: number): Promise<ServedSession[]> {
   const responses = new Map<string, Set<ServerResponse>>()
-  const port = await listening((request, response) => {
+  const port = await listen((request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     response.write(': here\n\n')
     const path = String(request.url)

@@ -8,7 +8,7 @@ import { startChild } from '../log/start-child.ts'
 import type { Backend } from '../log/target.ts'
 import { modelOf, textParts } from '../runtime/model.ts'
 import type { AnswerRequest, ListenersReply, ListenersRequest } from './listeners.child.ts'
-import { bytesEach, memory, memoryRemark } from './memory.ts'
+import { bytesPerItem, memory, memoryRemark } from './memory.ts'
 
 /** The server: ours on a store; the AI SDK, alone or stored by resumable-stream; Hono; or plain node http. */
 export type AnswerServerName = `ours ${Backend}` | 'ai' | 'ai resumable' | 'hono' | 'http'
@@ -17,7 +17,7 @@ export type AnswerServerName = `ours ${Backend}` | 'ai' | 'ai resumable' | 'hono
 export interface AnswerServer {
   readonly port: number
   /** Request for the answer of the given name. */
-  asking(name: string): AnswerRequest
+  requestFor(name: string): AnswerRequest
   /** Sets the model for the given names while the callback runs. */
   withModel<T>(names: readonly string[], model: LanguageModelV4, work: () => Promise<T>): Promise<T>
 }
@@ -46,7 +46,7 @@ const openAnswerServer = openOnce(async (serverName: AnswerServerName): Promise<
 
 /** Starts `count` answers, pauses them in the middle, measures, and completes them. */
 export async function streamingSessions(serverName: AnswerServerName, count: number, workIndex: number): Promise<Job> {
-  const { port, asking, withModel } = await openAnswerServer(serverName)
+  const { port, requestFor, withModel } = await openAnswerServer(serverName)
   const { deltas } = answer(TOKENS, workIndex)
   const [half, full] = [deltas.slice(0, TOKENS_BEFORE_PAUSE).join(''), deltas.join('')]
   return job(
@@ -58,7 +58,7 @@ export async function streamingSessions(serverName: AnswerServerName, count: num
       )
       const id = crypto.randomUUID()
       const names = Array.from({ length: count }, (_, n) => `${id}-${n}`)
-      const requests = names.map(asking)
+      const requests = names.map(requestFor)
       return withModel(names, model, async () => {
         const before = await memory(count)
         const { texts: halves } = await listenersChild().request({
@@ -77,7 +77,7 @@ export async function streamingSessions(serverName: AnswerServerName, count: num
       deepStrictEqual(halves, [[half, count]])
       deepStrictEqual(fullTexts, [[full, count]])
     },
-    ({ before, after }) => [bytesEach(before, after, count)],
+    ({ before, after }) => [bytesPerItem(before, after, count)],
     ({ before, after }) => [memoryRemark(before, after, count, 'session')],
   )
 }

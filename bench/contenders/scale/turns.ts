@@ -17,13 +17,13 @@ const TOKENS = 30
 export const wordsOf = (number: number): string[] => [`${number}.`, ...answer(TOKENS, 0).deltas]
 
 /** Returns a writable copy of the file. The first process of a run that needs the file creates it. */
-export async function copyOf(turns: number): Promise<string> {
+export async function copySessionFile(turns: number): Promise<string> {
   const copy = join(serviceUrl('folder'), `copy-${crypto.randomUUID()}.db`)
-  copyFileSync(await filled(turns), copy)
+  copyFileSync(await sessionFile(turns), copy)
   return copy
 }
 
-const filled = openOnce(async (turns: number): Promise<string> => {
+const sessionFile = openOnce(async (turns: number): Promise<string> => {
   const path = join(serviceUrl('folder'), `turns-${turns}.db`)
   if (existsSync(path)) return path
   const { agent, createRuntime } = await import('@millrace/runtime')

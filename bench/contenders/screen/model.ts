@@ -15,12 +15,12 @@ export function scriptedModel(script: () => ScriptedAnswers): LanguageModelV4 {
     modelId: 'bench',
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error('the model only streams')),
-    doStream: async ({ prompt }) => ({ stream: streamOf(script(), askedIn(prompt)) }),
+    doStream: async ({ prompt }) => ({ stream: streamOf(script(), answerNumberIn(prompt)) }),
   }
 }
 
 /** Reads the number from the last text, even if earlier texts are in the same message. */
-function askedIn(prompt: LanguageModelV4Prompt): number {
+function answerNumberIn(prompt: LanguageModelV4Prompt): number {
   const last = prompt.findLast(({ role }) => role === 'user')
   const part = last?.role === 'user' ? last.content.at(-1) : undefined
   return Number(part?.type === 'text' ? part.text : Number.NaN)

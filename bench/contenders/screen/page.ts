@@ -6,8 +6,8 @@ import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
 import { browser, buildPage, type MainThreadUse, metrics } from '../browser.ts'
 import { clock, startChild } from '../log/start-child.ts'
+import type { PageAddress, ScreenSetup, System } from './open-server.ts'
 import { tokensOf } from './scripted-answers.ts'
-import type { Address, ScreenSetup, System } from './served.ts'
 import type { ServerReply, ServerRequest } from './server.child.ts'
 
 /** Measured quantity: latency from token to screen, CPU time of the main thread, or dropped frames. */
@@ -40,9 +40,9 @@ declare const bench: {
 
 const FRAME_MS = 1000 / 60
 const PAGES = join(import.meta.dirname, 'page')
-const server = openOnce(() => startChild<ServerRequest, ServerReply>('../screen/server.child.ts'))
+const serverProcess = openOnce(() => startChild<ServerRequest, ServerReply>('../screen/server.child.ts'))
 
-async function open({ page: url, conversations }: Address, messages: number): Promise<Page> {
+async function openPage({ page: url, conversations }: PageAddress, messages: number): Promise<Page> {
   const page = await (await browser()).newPage()
   await page.addInitScript(plan => Object.assign(globalThis, { plan }), { messages, conversations })
   await page.goto(url)
@@ -63,11 +63,11 @@ async function checkClock(page: Page): Promise<void> {
 }
 
 /** Concurrent answers on one page. */
-export async function screen(system: System, figure: ScreenFigure, setup: ScreenSetup): Promise<Job> {
+export async function measureScreen(system: System, figure: ScreenFigure, setup: ScreenSetup): Promise<Job> {
   const { answers, messages, tokens } = setup
-  const { address } = await server().request({ kind: 'show', system, folder: buildPage(PAGES, system), setup })
+  const { address } = await serverProcess().request({ kind: 'show', system, folder: buildPage(PAGES, system), setup })
   if (!address) throw new Error('the server did not return the address of the page')
-  const page = await open(address, messages)
+  const page = await openPage(address, messages)
   const pageErrors: string[] = []
   page.on('pageerror', error => pageErrors.push(error.message))
   const readMetrics = await metrics(page)
@@ -75,11 +75,11 @@ export async function screen(system: System, figure: ScreenFigure, setup: Screen
   const texts = Array.from({ length: answers }, (_, answer) => tokensOf(setup, answer).join(''))
   return job(
     async (): Promise<ScreenMeasurement> => {
-      await Promise.all([page.evaluate(count => bench.ask(count), tokens), server().request({ kind: 'wait' })])
+      await Promise.all([page.evaluate(count => bench.ask(count), tokens), serverProcess().request({ kind: 'wait' })])
       const before = await readMetrics()
       const [report, { producedAt = [] }] = await Promise.all([
         page.evaluate(() => bench.report()),
-        server().request({ kind: 'produce' }),
+        serverProcess().request({ kind: 'produce' }),
       ])
       const after = await readMetrics()
       await page.close()

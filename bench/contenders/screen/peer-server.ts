@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { SystemServer } from './open-server.ts'
 import type { ScriptedAnswers } from './scripted-answers.ts'
-import type { Server } from './served.ts'
 
 /** A browser opens six connections per origin over HTTP/1.1. One is reserved for other requests. */
 const ANSWERS_AN_ORIGIN = 5
@@ -17,7 +17,7 @@ const CORS = {
 }
 
 /** Handles a request for answer number `answer`. */
-export type Answering = (
+export type AnswerHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   answer: number,
@@ -25,7 +25,7 @@ export type Answering = (
 ) => unknown
 
 /** Opens a server for the page in `folder`, with as many origins as the answers need. */
-export function openPeerServer(folder: string, answering: Answering): Server {
+export function openPeerServer(folder: string, onAnswer: AnswerHandler): SystemServer {
   const files = { script: readFileSync(join(folder, 'page.js')), page: readFileSync(join(folder, 'index.html')) }
   const origins: string[] = []
   let current: ScriptedAnswers | undefined
@@ -34,7 +34,7 @@ export function openPeerServer(folder: string, answering: Answering): Server {
     for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value)
     if (method === 'OPTIONS') response.writeHead(204).end()
     else if (method === 'POST' && current)
-      answering(request, response, Number(url.slice(url.lastIndexOf('/') + 1)), current)
+      onAnswer(request, response, Number(url.slice(url.lastIndexOf('/') + 1)), current)
     else if (url === '/page.js') response.writeHead(200, { 'content-type': 'text/javascript' }).end(files.script)
     else response.writeHead(200, { 'content-type': 'text/html' }).end(files.page)
   }

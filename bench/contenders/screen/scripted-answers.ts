@@ -1,6 +1,6 @@
 // Answers of the models of one page, at the same pace, all starting on `begin`.
 import { setTimeout } from 'node:timers/promises'
-import { numbered, pace } from '../../fixtures/paced.ts'
+import { emitPaced, numberedDeltas } from '../../fixtures/paced.ts'
 import { clock } from '../log/start-child.ts'
 
 /** Number of answers, tokens per answer, ms between two tokens of one answer, and the index of the work, which varies the text. */
@@ -13,7 +13,7 @@ export interface AnswerScript {
 
 /** Tokens of one answer. */
 export const tokensOf = ({ tokens, workIndex }: AnswerScript, answer: number): string[] =>
-  numbered(tokens, workIndex * 1000 + answer)
+  numberedDeltas(tokens, workIndex * 1000 + answer)
 
 /** Produces the answers of a script by number, and records the time of each token. */
 export class ScriptedAnswers {
@@ -53,7 +53,7 @@ export class ScriptedAnswers {
     const { paceMs, answers } = this.#script
     // Staggers the answers evenly, so that their tokens do not coincide.
     if (answer > 0) await setTimeout((paceMs * answer) / answers)
-    await pace({ deltas: tokensOf(this.#script, answer), paceMs }, token => {
+    await emitPaced({ deltas: tokensOf(this.#script, answer), paceMs }, token => {
       producedAt.push(clock())
       emit(token)
     })

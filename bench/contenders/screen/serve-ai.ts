@@ -2,10 +2,10 @@
 import { getRequestListener } from '@hono/node-server'
 import { convertToModelMessages, streamText, type UIMessage } from 'ai'
 import { scriptedModel } from './model.ts'
+import type { SystemServer } from './open-server.ts'
 import { openPeerServer } from './peer-server.ts'
-import type { Server } from './served.ts'
 
-export async function openAi(folder: string): Promise<Server> {
+export async function openAi(folder: string): Promise<SystemServer> {
   return openPeerServer(folder, (incoming, outgoing, _answer, script) =>
     getRequestListener(async request => {
       const { messages } = (await request.json()) as { messages: UIMessage[] }

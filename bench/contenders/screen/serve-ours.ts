@@ -8,11 +8,11 @@ import type { Chunk } from '@millrace/protocol'
 import { agent } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
 import { scriptedModel } from './model.ts'
+import { type Conversation, historyOf, type SystemServer } from './open-server.ts'
 import type { ScriptedAnswers } from './scripted-answers.ts'
-import { type Conversation, historyOf, type Server } from './served.ts'
 
 /** A server on SQLite, the default store, in a temporary folder. */
-export async function openOurs(folder: string): Promise<Server> {
+export async function openOurs(folder: string): Promise<SystemServer> {
   let current: ScriptedAnswers | undefined
   const model = scriptedModel(() => {
     if (!current) throw new Error('no script: send `show` first')
@@ -22,7 +22,7 @@ export async function openOurs(folder: string): Promise<Server> {
     agents: [agent({ name: 'miller', model })],
     store: `sqlite:${join(temporary(), 'millrace.db')}`,
     limits: { requestsPerMinute: 1e9 },
-    logger: { warn: () => {}, error: (...producedAt: unknown[]) => console.error(...producedAt) },
+    logger: { warn: () => {}, error: (...args: unknown[]) => console.error(...args) },
     static: folder,
   })
   const { url } = await app.listen({ port: 0 })
@@ -32,7 +32,7 @@ export async function openOurs(folder: string): Promise<Server> {
       current = script
       const conversations: Conversation[] = []
       for (let i = 0; i < answers; i++)
-        conversations.push(messages > 0 ? { session: await past(manager, messages) } : {})
+        conversations.push(messages > 0 ? { session: await createSession(manager, messages) } : {})
       return { page: url, conversations }
     },
   }
@@ -45,7 +45,7 @@ function temporary(): string {
 }
 
 /** Creates a session with earlier messages and no open run. */
-async function past(manager: StreamManager, messages: number): Promise<string> {
+async function createSession(manager: StreamManager, messages: number): Promise<string> {
   const session = randomUUID()
   const writer = await manager.createWriter(session, { runId: randomUUID(), agentType: 'miller', step: 1 })
   const earlier = historyOf(messages).map(

@@ -1,8 +1,9 @@
 // A plain server that writes each token as an MUI chunk in an SSE event. MUI has no server of its own.
-import { openPeerServer } from './peer-server.ts'
-import type { Server } from './served.ts'
 
-export async function openPlain(folder: string): Promise<Server> {
+import type { SystemServer } from './open-server.ts'
+import { openPeerServer } from './peer-server.ts'
+
+export async function openPlain(folder: string): Promise<SystemServer> {
   return openPeerServer(folder, async (incoming, response, answer, script) => {
     incoming.resume()
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })

@@ -8,9 +8,9 @@ import {
   EventType,
   toServerSentEventsResponse,
 } from '@tanstack/ai'
+import type { SystemServer } from './open-server.ts'
 import { openPeerServer } from './peer-server.ts'
 import type { ScriptedAnswers } from './scripted-answers.ts'
-import type { Server } from './served.ts'
 
 /** An adapter that produces one answer. */
 const adapterOf = (script: ScriptedAnswers, answer: number): AnyTextAdapter => ({
@@ -44,7 +44,7 @@ function tokens(script: ScriptedAnswers, answer: number): ReadableStream<string>
   })
 }
 
-export async function openTanstack(folder: string): Promise<Server> {
+export async function openTanstack(folder: string): Promise<SystemServer> {
   return openPeerServer(folder, (incoming, outgoing, answer, script) =>
     getRequestListener(async request => {
       const { messages, threadId, runId } = await chatParamsFromRequest(request)

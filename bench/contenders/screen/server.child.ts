@@ -1,8 +1,8 @@
 // Server process: serves a page, waits for its requests, and produces the answers.
 import { openOnce } from '../../harness/cleanup.ts'
 import { handleRequests } from '../log/start-child.ts'
+import { openServer, type PageAddress, type ScreenSetup, type System } from './open-server.ts'
 import { ScriptedAnswers } from './scripted-answers.ts'
-import { type Address, openServer, type ScreenSetup, type System } from './served.ts'
 
 /** Requests, in this order: show a page, wait until all answers are requested, produce them. */
 export type ServerRequest =
@@ -12,7 +12,7 @@ export type ServerRequest =
 
 /** Address of the page; after `produce`, the time of each token. */
 export interface ServerReply {
-  readonly address?: Address
+  readonly address?: PageAddress
   readonly producedAt?: number[][]
 }
 

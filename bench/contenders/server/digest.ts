@@ -6,7 +6,7 @@ export interface Digest {
   readonly power: number
 }
 
-export const EMPTY: Digest = { length: 0, hash: 0, power: 1 }
+export const EMPTY_DIGEST: Digest = { length: 0, hash: 0, power: 1 }
 
 /** Digest of one piece. */
 export function digestOf(text: string): Digest {
@@ -19,7 +19,7 @@ export function digestOf(text: string): Digest {
 }
 
 /** Digest of two adjacent pieces. */
-export function joined(before: Digest, after: Digest): Digest {
+export function joinDigests(before: Digest, after: Digest): Digest {
   return {
     length: before.length + after.length,
     hash: (Math.imul(before.hash, after.power) + after.hash) | 0,

@@ -5,11 +5,11 @@ import { DurableStreamTestServer } from '@durable-streams/server'
 import type { Chunk } from '@millrace/protocol'
 import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { serviceUrl } from '../../harness/services.ts'
-import type { Address, PlainEntry, Served } from './served.ts'
+import type { Address, PlainEntry, SessionServer } from './session-server.ts'
 
 const JSON_TYPE = 'application/json'
 
-const started = openOnce(async (isFile: 'file' | 'memory') => {
+const openServer = openOnce(async (isFile: 'file' | 'memory') => {
   const storage = isFile === 'file' ? { dataDir: join(serviceUrl('folder'), `durable-${randomUUID()}`) } : {}
   const server = new DurableStreamTestServer({ port: 0, ...storage })
   const url = new URL(await server.start())
@@ -24,18 +24,18 @@ const started = openOnce(async (isFile: 'file' | 'memory') => {
   return { server, port: Number(url.port) }
 })
 
-/** A new stream, appended to through the server's store. `past` is its address from the start, as SSE or as one response. */
-export async function newStream(isFile: boolean): Promise<Served & { past(isSse: boolean): Address }> {
-  const { server, port } = await started(isFile ? 'file' : 'memory')
+/** A new stream, appended to through the server's store. `fromStart` returns its address from the first entry, as SSE or as one response. */
+export async function newStream(isFile: boolean): Promise<SessionServer & { fromStart(isSse: boolean): Address }> {
+  const { server, port } = await openServer(isFile ? 'file' : 'memory')
   const path = `/${randomUUID()}`
   await server.store.create(path, { contentType: JSON_TYPE })
   let sequence = 0
   return {
-    live: { port, path: `${path}?offset=now&live=sse`, form: 'arrays' },
-    past: isSse => ({
+    live: { port, path: `${path}?offset=now&live=sse`, format: 'arrays' },
+    fromStart: isSse => ({
       port,
       path: `${path}?offset=-1${isSse ? '&live=sse' : ''}`,
-      form: isSse ? 'arrays' : 'array',
+      format: isSse ? 'arrays' : 'array',
     }),
     async append(chunks: readonly Chunk[]) {
       const timestamp = Date.now()
@@ -45,4 +45,4 @@ export async function newStream(isFile: boolean): Promise<Served & { past(isSse:
   }
 }
 
-export const serveDurable = (isFile: boolean): Promise<Served> => newStream(isFile)
+export const serveDurable = (isFile: boolean): Promise<SessionServer> => newStream(isFile)

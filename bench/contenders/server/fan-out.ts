@@ -3,20 +3,26 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { entryBatches } from '../../fixtures/batches.ts'
 import { openOnce } from '../../harness/cleanup.ts'
 import { type Job, job } from '../../harness/suite.ts'
-import { checkGot, expectedOf, readersChild, serve, type Way } from './served.ts'
+import { checkReceived, expectedEntries, readersChild, type ServerName, serve } from './session-server.ts'
 
-const serveWithReaders = openOnce(async (way: Way, readers: number) => {
-  const served = await serve(way)
-  if (readers > 0) await readersChild().request({ kind: 'connect', addresses: [served.live], readers })
-  return served
+const serveWithReaders = openOnce(async (serverName: ServerName, readers: number) => {
+  const server = await serve(serverName)
+  if (readers > 0) await readersChild().request({ kind: 'connect', addresses: [server.live], readers })
+  return server
 })
 
 /** Appends batches of `size` entries, one per event loop turn, until each reader has all. An item is one delivery. */
-export async function fanOut(way: Way, readers: number, size: number, items: number, workIndex: number): Promise<Job> {
+export async function fanOut(
+  serverName: ServerName,
+  readers: number,
+  size: number,
+  items: number,
+  workIndex: number,
+): Promise<Job> {
   const count = Math.floor(items / Math.max(1, readers))
   const batches = entryBatches(count, workIndex, size).map(({ chunks }) => chunks)
-  const { append, live } = await serveWithReaders(way, readers)
-  const expected = expectedOf(batches.flat())
+  const { append, live } = await serveWithReaders(serverName, readers)
+  const expected = expectedEntries(batches.flat())
   return job(
     async () => {
       for (const chunks of batches) {
@@ -31,7 +37,7 @@ export async function fanOut(way: Way, readers: number, size: number, items: num
     },
     ({ count: done, received }) => {
       if (done !== count) throw new Error(`expected ${count} appended entries, found ${done}`)
-      checkGot(received, readers, expected)
+      checkReceived(received, readers, expected)
     },
     undefined,
     ({ bytes }) => (readers > 0 ? [`${Math.round(bytes / readers / count)} bytes an entry on the wire`] : []),

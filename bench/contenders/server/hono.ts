@@ -5,10 +5,10 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming'
 import { onCleanup } from '../../harness/cleanup.ts'
-import type { PlainEntry, Served } from './served.ts'
+import type { PlainEntry, SessionServer } from './session-server.ts'
 
 /** Serves all entries that are appended after a reader connects: by `writeSSE`, or by one `write` per batch. */
-export async function serveHono(isEach: boolean): Promise<Served> {
+export async function serveHono(isEach: boolean): Promise<SessionServer> {
   const streams = new Set<SSEStreamingApi>()
   const app = new Hono()
   app.get('/', context =>
@@ -27,7 +27,7 @@ export async function serveHono(isEach: boolean): Promise<Served> {
   })
   let sequence = 0
   return {
-    live: { port: (server.address() as AddressInfo).port, path: '/', form: 'events' },
+    live: { port: (server.address() as AddressInfo).port, path: '/', format: 'events' },
     async append(chunks) {
       const timestamp = Date.now()
       const events = chunks.map(chunk => {

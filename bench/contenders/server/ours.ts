@@ -5,19 +5,19 @@ import type { Chunk } from '@millrace/protocol'
 import { onCleanup, openOnce } from '../../harness/cleanup.ts'
 import { OWN_FILE, openStore } from '../log/ours.ts'
 import type { Backend } from '../log/target.ts'
-import { type Address, ORIGIN, type Served } from './served.ts'
+import { type Address, ORIGIN, type SessionServer } from './session-server.ts'
 
 /** Longer than any measurement, so that the lease is never renewed during one. */
 const LEASE_MS = 600_000
 
-interface Serving {
+interface LogServer {
   readonly store: LogStore
   readonly manager: StreamManager
   readonly port: number
 }
 
 /** A server on a store, one per process, without a driver. */
-export const serving = openOnce(async (backend: Backend): Promise<Serving> => {
+export const openLogServer = openOnce(async (backend: Backend): Promise<LogServer> => {
   const { millrace } = await import('@millrace/server')
   const store = await openStore(backend, OWN_FILE)
   const logger = { warn: () => {}, error: (...args: unknown[]) => console.error(...args) }
@@ -29,23 +29,23 @@ export const serving = openOnce(async (backend: Backend): Promise<Serving> => {
 })
 
 /** Creates a session with a started run. */
-export async function started(manager: StreamManager): Promise<Writer> {
+export async function startedWriter(manager: StreamManager): Promise<Writer> {
   const writer = await manager.createWriter(`bench-${randomUUID()}`, { runId: 'run-1', agentType: 'writer', step: 1 })
   await writer.commit([{ type: 'start' }])
   return writer
 }
 
 /** Address of a session from the position of its writer. */
-export const liveOf = (port: number, { streamId, cursor }: Writer): Address => {
-  return { port, path: `/api/sessions/${streamId}/stream?after=${cursor.sequence}`, form: 'ours' }
+export const liveAddress = (port: number, { streamId, cursor }: Writer): Address => {
+  return { port, path: `/api/sessions/${streamId}/stream?after=${cursor.sequence}`, format: 'ours' }
 }
 
 /** A new session on a store. Several chunks are one commit. */
-export async function serveOurs(backend: Backend): Promise<Served> {
-  const { manager, port } = await serving(backend)
-  const writer = await started(manager)
+export async function serveOurs(backend: Backend): Promise<SessionServer> {
+  const { manager, port } = await openLogServer(backend)
+  const writer = await startedWriter(manager)
   return {
-    live: liveOf(port, writer),
+    live: liveAddress(port, writer),
     async append(chunks) {
       if (chunks.length === 1) {
         writer.write(chunks[0] as Chunk)
@@ -58,12 +58,12 @@ export async function serveOurs(backend: Backend): Promise<Served> {
 }
 
 /** A session with the given batches of chunks, unmerged, and its address from the start. */
-export async function pastOurs(
+export async function storedSession(
   backend: Backend,
   batches: readonly (readonly Chunk[])[],
 ): Promise<(merge: boolean) => Address> {
-  const { store, manager, port } = await serving(backend)
-  const writer = await started(manager)
+  const { store, manager, port } = await openLogServer(backend)
+  const writer = await startedWriter(manager)
   const { streamId } = writer
   let lastAcked = writer.cursor
   await writer.close()
@@ -80,5 +80,5 @@ export async function pastOurs(
     lastAcked = { sequence: result.last, incarnation: lastAcked.incarnation, epoch }
   }
   const from = lastAcked.sequence - batches.flat().length
-  return merge => ({ port, path: `/api/sessions/${streamId}/stream?after=${from}&merge=${merge}`, form: 'ours' })
+  return merge => ({ port, path: `/api/sessions/${streamId}/stream?after=${from}&merge=${merge}`, format: 'ours' })
 }

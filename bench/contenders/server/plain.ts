@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onCleanup } from '../../harness/cleanup.ts'
-import type { PlainEntry, Served } from './served.ts'
+import type { PlainEntry, SessionServer } from './session-server.ts'
 
 /** Serves all entries that are appended after a reader connects. */
-export async function servePlain(): Promise<Served> {
+export async function servePlain(): Promise<SessionServer> {
   const responses = new Set<ServerResponse>()
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
@@ -22,7 +22,7 @@ export async function servePlain(): Promise<Served> {
   })
   let sequence = 0
   return {
-    live: { port: (server.address() as AddressInfo).port, path: '/', form: 'events' },
+    live: { port: (server.address() as AddressInfo).port, path: '/', format: 'events' },
     append(chunks) {
       const timestamp = Date.now()
       let text = ''

@@ -1,32 +1,32 @@
 import { connect, type Socket } from 'node:net'
 import type { Chunk } from '@millrace/protocol'
-import { type Digest, digestOf, EMPTY, joined } from './digest.ts'
-import { type Address, type Form, type Got, saidBy } from './served.ts'
+import { type Digest, digestOf, EMPTY_DIGEST, joinDigests } from './digest.ts'
+import { type Address, type EntryFormat, entryText, type ReceivedEntries } from './session-server.ts'
 
 /** One event: its text, and the entries that it covers. */
-interface Event extends Got {
+interface ReceivedEvent extends ReceivedEntries {
   /** Sequence before its first entry, and of its last entry. Equal if it has none. */
   readonly after: number
   readonly last: number
   /** Write times of its entries, if they contain them. */
-  readonly written: readonly number[]
+  readonly writtenAt: readonly number[]
   /** Whether the reader is caught up. */
   readonly isCaughtUp: boolean
 }
 
-interface Read {
+interface ReadEntry {
   readonly sequence: number
   readonly chunk: Chunk
 }
 
 /** One connection over a raw socket, with the minimal HTTP parsing that these servers need. @throws, which ends the process, on a missing, repeated or unordered entry. */
 export class Reader {
-  readonly #form: Form
+  readonly #format: EntryFormat
   readonly #clock: () => number
   readonly #socket: Socket
   readonly #streaming = Promise.withResolvers<void>()
   readonly #caughtUp = Promise.withResolvers<void>()
-  #wanted: { readonly entries: number; readonly done: () => void } | undefined
+  #awaited: { readonly entries: number; readonly done: () => void } | undefined
   /** Unparsed part of the response: its head, then its chunked body. */
   #raw = ''
   #isBody = false
@@ -37,12 +37,12 @@ export class Reader {
   #text = ''
   #last: number | undefined
   #entries = 0
-  #digest: Digest = EMPTY
+  #digest: Digest = EMPTY_DIGEST
   #bytes = 0
   #times: number[] = []
 
-  constructor({ port, path, form }: Address, clock: () => number) {
-    this.#form = form
+  constructor({ port, path, format }: Address, clock: () => number) {
+    this.#format = format
     this.#clock = clock
     this.#socket = connect({ port, host: '127.0.0.1' })
     this.#socket.setNoDelay(true)
@@ -52,29 +52,29 @@ export class Reader {
     this.#socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: text/event-stream\r\n\r\n`)
   }
 
-  /** Resolves when the connection streams. */
-  get isHere(): Promise<void> {
+  /** Resolves when the response has begun. */
+  get connected(): Promise<void> {
     return this.#streaming.promise
   }
 
-  /** Resolves when it is caught up. */
-  get isCaughtUp(): Promise<void> {
+  /** Resolves when the reader is caught up. */
+  get caughtUp(): Promise<void> {
     return this.#caughtUp.promise
   }
 
-  /** Resolves when it has received `entries` entries since the last report. */
+  /** Resolves when the reader has received `entries` entries since the last report. */
   received(entries: number): Promise<void> {
     return new Promise(done => {
-      this.#wanted = { entries, done }
-      this.#resolveWanted()
+      this.#awaited = { entries, done }
+      this.#resolveAwaited()
     })
   }
 
-  /** Returns what it received since the last report. */
-  take(): Got & { bytes: number; times: number[] } {
+  /** Returns the entries, bytes and latencies since the last report. */
+  take(): ReceivedEntries & { bytes: number; times: number[] } {
     const report = { entries: this.#entries, digest: this.#digest, bytes: this.#bytes, times: this.#times }
     this.#entries = this.#bytes = 0
-    this.#digest = EMPTY
+    this.#digest = EMPTY_DIGEST
     this.#times = []
     return report
   }
@@ -99,7 +99,7 @@ export class Reader {
     }
     if (this.#isChunked) this.#dechunk(text)
     else this.#body(text)
-    this.#resolveWanted()
+    this.#resolveAwaited()
   }
 
   #dechunk(text: string): void {
@@ -129,14 +129,14 @@ export class Reader {
 
   #body(text: string): void {
     // A line end can be split between reads.
-    const seen = Math.max(0, this.#text.length - 1)
+    const searchFrom = Math.max(0, this.#text.length - 1)
     this.#text += text
-    if (this.#form === 'array') {
+    if (this.#format === 'array') {
       if (!this.#isChunked && this.#text.length === this.#due) this.#finish()
       return
     }
     let from = 0
-    for (let end = this.#text.indexOf('\n\n', seen); end >= 0; end = this.#text.indexOf('\n\n', from)) {
+    for (let end = this.#text.indexOf('\n\n', searchFrom); end >= 0; end = this.#text.indexOf('\n\n', from)) {
       this.#event(this.#text.slice(from, end))
       from = end + 2
     }
@@ -144,50 +144,50 @@ export class Reader {
   }
 
   #finish(): void {
-    if (this.#form === 'array') this.#add(eventOf(JSON.parse(this.#text), undefined, true))
+    if (this.#format === 'array') this.#add(eventOf(JSON.parse(this.#text), undefined, true))
     this.#text = ''
   }
 
   #event(text: string): void {
-    const event = parseEvent(this.#form, text)
+    const event = parseEvent(this.#format, text)
     if (event) this.#add(event)
     else this.#streaming.resolve()
   }
 
-  #add({ after, last, entries, digest, written, isCaughtUp }: Event): void {
+  #add({ after, last, entries, digest, writtenAt, isCaughtUp }: ReceivedEvent): void {
     if (entries > 0) {
       if (this.#last !== undefined && after !== this.#last)
         throw new Error(`expected entry ${this.#last + 1}, found ${after + 1}`)
       this.#last = last
       this.#entries += entries
-      this.#digest = joined(this.#digest, digest)
-      for (const at of written) this.#times.push(this.#clock() - at)
+      this.#digest = joinDigests(this.#digest, digest)
+      for (const at of writtenAt) this.#times.push(this.#clock() - at)
     }
     if (!isCaughtUp) return
     this.#streaming.resolve()
     this.#caughtUp.resolve()
   }
 
-  #resolveWanted(): void {
-    if (this.#wanted === undefined || this.#entries < this.#wanted.entries) return
-    this.#wanted.done()
-    this.#wanted = undefined
+  #resolveAwaited(): void {
+    if (this.#awaited === undefined || this.#entries < this.#awaited.entries) return
+    this.#awaited.done()
+    this.#awaited = undefined
   }
 }
 
 /** Many readers get the same events, so each is parsed once. */
-const recent = new Map<string, Event | undefined>()
+const parsedEvents = new Map<string, ReceivedEvent | undefined>()
 
-function parseEvent(form: Form, text: string): Event | undefined {
-  if (recent.has(text)) return recent.get(text)
-  const event = parsed(form, text)
-  if (recent.size >= 256) recent.clear()
-  recent.set(text, event)
+function parseEvent(format: EntryFormat, text: string): ReceivedEvent | undefined {
+  if (parsedEvents.has(text)) return parsedEvents.get(text)
+  const event = parseEventText(format, text)
+  if (parsedEvents.size >= 256) parsedEvents.clear()
+  parsedEvents.set(text, event)
   return event
 }
 
 /** Parses an event. Returns undefined for a comment. */
-function parsed(form: Form, text: string): Event | undefined {
+function parseEventText(format: EntryFormat, text: string): ReceivedEvent | undefined {
   const lines = text.split('\n')
   const field = (name: string) =>
     lines
@@ -195,9 +195,9 @@ function parsed(form: Form, text: string): Event | undefined {
       ?.slice(name.length + 1)
       .trimStart()
   const data = field('data')
-  if (data === undefined) return form === 'events' ? undefined : eventOf([], undefined, false)
+  if (data === undefined) return format === 'events' ? undefined : eventOf([], undefined, false)
   const value = JSON.parse(data)
-  switch (form) {
+  switch (format) {
     case 'events':
       return eventOf([value], undefined, false)
     case 'ours': {
@@ -215,10 +215,10 @@ function parsed(form: Form, text: string): Event | undefined {
 
 /** Creates the event of some entries. Ours states its last sequence, because merged entries are not all present. */
 function eventOf(
-  entries: readonly Read[],
+  entries: readonly ReadEntry[],
   span: { readonly after?: number; readonly sequence: number } | undefined,
   isCaughtUp: boolean,
-): Event {
+): ReceivedEvent {
   const [first, last] = [entries[0]?.sequence ?? 1, entries.at(-1)?.sequence ?? 0]
   let at = 0
   for (const { sequence } of entries) {
@@ -226,15 +226,15 @@ function eventOf(
       throw new Error(`expected entry ${at + 1}${span ? ' or a later one' : ''}, found ${sequence}`)
     at = sequence
   }
-  const written = entries.flatMap(({ chunk }) =>
+  const writtenAt = entries.flatMap(({ chunk }) =>
     chunk.type === 'data-time' ? [Number((chunk as { data?: unknown }).data)] : [],
   )
   return {
     after: span?.after ?? first - 1,
     last: span?.sequence ?? last,
     entries: entries.length,
-    digest: digestOf(entries.map(({ chunk }) => saidBy(chunk)).join('')),
-    written,
+    digest: digestOf(entries.map(({ chunk }) => entryText(chunk)).join('')),
+    writtenAt,
     isCaughtUp,
   }
 }

@@ -2,7 +2,7 @@
 import { batches } from '../../fixtures/text.ts'
 import { clock, handleRequests } from '../log/start-child.ts'
 import { Reader } from './reader.ts'
-import type { Address, Got } from './served.ts'
+import type { Address, ReceivedEntries } from './session-server.ts'
 
 /** Connections that are opened at once. Servers accept no more. */
 const WAVE = 200
@@ -17,7 +17,7 @@ export type ReadersRequest =
 
 /** Received entries of each reader since the last report, total bytes, and the latency of each entry that has a write time. */
 export interface ReadersReply {
-  received: Got[]
+  received: ReceivedEntries[]
   bytes: number
   times: number[]
 }
@@ -39,7 +39,7 @@ handleRequests<ReadersRequest, ReadersReply>(async request => {
     }
     case 'catch-up': {
       const reader = new Reader(request.address, clock)
-      await reader.isCaughtUp
+      await reader.caughtUp
       reader.close()
       return takeReports([reader])
     }
@@ -51,7 +51,7 @@ async function connectReader(address: Address): Promise<void> {
   const connected = readers.get(keyOf(address))
   if (connected) connected.push(reader)
   else readers.set(keyOf(address), [reader])
-  await reader.isHere
+  await reader.connected
 }
 
 function takeReports(reporting: readonly Reader[]): ReadersReply {

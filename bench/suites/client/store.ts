@@ -6,10 +6,10 @@ import type { Benchmark, Contender, Job, Load } from '../../harness/suite.ts'
 const LENGTHS = [0, 500, 10_000]
 const DELTAS = 10_000
 /** One delta per screen frame, like a model of 60 tokens per second. Each delta is notified. */
-const EACH: Arrivals = { size: 1, apartMs: 16 }
+const ONE_PER_FRAME: Arrivals = { size: 1, intervalMs: 16 }
 /** Like a model of 500 tokens per second: 8 per frame at once, or token by token. */
-const FRAMES: Arrivals = { size: 8, apartMs: 16 }
-const APART: Arrivals = { size: 1, apartMs: 2 }
+const EIGHT_PER_FRAME: Arrivals = { size: 8, intervalMs: 16 }
+const TOKENS: Arrivals = { size: 1, intervalMs: 2 }
 
 type Store = 'ours' | 'MUI ChatStore' | 'AI SDK Chat' | 'TanStack StreamProcessor'
 
@@ -43,10 +43,10 @@ function contender(store: Store, history: number, arrivals: Arrivals, figure: St
 /** Cost of deltas in client stores by the length of the conversation, and the number of notifications. */
 export function storeBenchmarks(quick: boolean): Benchmark[] {
   return [
-    time('store', 'one per notification', EACH, quick),
-    time('store-frames', '8 per notification', FRAMES, quick),
-    allocation('allocation', 'one per notification', EACH, quick),
-    allocation('allocation-frames', '8 per notification', FRAMES, quick),
+    time('store', 'one per notification', ONE_PER_FRAME, quick),
+    time('store-frames', '8 per notification', EIGHT_PER_FRAME, quick),
+    allocation('allocation', 'one per notification', ONE_PER_FRAME, quick),
+    allocation('allocation-frames', '8 per notification', EIGHT_PER_FRAME, quick),
     notifications(),
   ]
 }
@@ -111,7 +111,7 @@ function notifications(): Benchmark {
     rounds: 1,
     trial: TRIAL,
     contenders: stores.map(store =>
-      contender(store, 0, APART, 'notifications', load, { pieces: 1, items: DELTAS / 10 }),
+      contender(store, 0, TOKENS, 'notifications', load, { pieces: 1, items: DELTAS / 10 }),
     ),
     // The first delta is notified at once, and the end of the answer in the frame after the last delta.
     claims: [{ kind: 'cost', of: nameOf('ours', 0), atMost: 1.002 }],

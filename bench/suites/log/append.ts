@@ -1,35 +1,36 @@
-import type { Way } from '../../contenders/log/append.ts'
+import type { AppendLayer } from '../../contenders/log/append.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
-import { inLogs, MIN_SHARE, type Place, places } from './places.ts'
+import { type BackendSetup, backendSetups, logCountText, MIN_SHARE } from './backend-setups.ts'
 
-const names: Record<Way, string> = { raw: 'raw', store: 'our store', writer: 'our writer' }
+const layerNames: Record<AppendLayer, string> = { raw: 'raw', store: 'our store', writer: 'our writer' }
 
 /** Append throughput, compared with the raw backend. */
 export function appendBenchmarks(quick: boolean, rounds: number): Benchmark[] {
-  return places.map(place => benchmark(place, quick, rounds))
+  return backendSetups.map(setup => benchmark(setup, quick, rounds))
 }
 
-function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
-  const { backend, title, needs, raw } = place
-  const shapes = place.sizes
-    .flatMap(size => place.logs.map(logs => ({ size, logs })))
-    .filter(({ size, logs }) => !quick || (size === 16 && logs === place.logs.at(-1)))
-  const name = (way: Way, size: number, logs: number) => `${names[way]}, ${size} an append, ${inLogs(logs)}`
-  const contender = (way: Way, size: number, logs: number): Contender => {
-    const items = place.items(size, logs)
+function benchmark(setup: BackendSetup, quick: boolean, rounds: number): Benchmark {
+  const { backend, title, needs, raw } = setup
+  const shapes = setup.sizes
+    .flatMap(size => setup.logs.map(logs => ({ size, logs })))
+    .filter(({ size, logs }) => !quick || (size === 16 && logs === setup.logs.at(-1)))
+  const name = (layer: AppendLayer, size: number, logs: number) =>
+    `${layerNames[layer]}, ${size} an append, ${logCountText(logs)}`
+  const contender = (layer: AppendLayer, size: number, logs: number): Contender => {
+    const items = setup.items(size, logs)
     const load = { pieces: 1, items }
     return {
-      name: name(way, size, logs),
-      kind: way === 'raw' ? 'floor' : 'ours',
+      name: name(layer, size, logs),
+      kind: layer === 'raw' ? 'floor' : 'ours',
       load,
       warmUp: load,
       prepare: async (count, workIndex) =>
-        (await import('../../contenders/log/append.ts')).appendEntries(way, backend, size, logs, count, workIndex),
+        (await import('../../contenders/log/append.ts')).appendEntries(layer, backend, size, logs, count, workIndex),
     }
   }
   const claims = shapes.flatMap(({ size, logs }): Claim[] =>
-    (['store', 'writer'] as const).map((way): Claim => {
-      const of = name(way, size, logs)
+    (['store', 'writer'] as const).map((layer): Claim => {
+      const of = name(layer, size, logs)
       if (backend === 'memory') return { kind: 'speed', of, ...(size > 1 && { atLeast: 1_000_000 }) }
       return { kind: 'rate', of, to: name('raw', size, logs), atLeast: MIN_SHARE }
     }),
@@ -41,7 +42,7 @@ function benchmark(place: Place, quick: boolean, rounds: number): Benchmark {
     unit: 'wall',
     rounds,
     contenders: shapes.flatMap(({ size, logs }) =>
-      (['raw', 'store', 'writer'] as const).map(way => contender(way, size, logs)),
+      (['raw', 'store', 'writer'] as const).map(layer => contender(layer, size, logs)),
     ),
     claims,
     needs,

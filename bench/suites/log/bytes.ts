@@ -1,8 +1,8 @@
-import type { Where } from '../../contenders/log/bytes.ts'
+import type { StorageName } from '../../contenders/log/bytes.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
-import { SIZES } from './places.ts'
+import { SIZES } from './backend-setups.ts'
 
-const names: Record<Where, string> = {
+const storageNames: Record<StorageName, string> = {
   memory: 'memory',
   sqlite: 'SQLite, its file',
   redis: 'Redis, its memory',
@@ -17,11 +17,11 @@ export function bytesBenchmark(quick: boolean): Benchmark {
   const sizes = quick ? [16] : SIZES
   const load = { pieces: 1, items: 20_480 }
   const warmUp = { pieces: 1, items: 256 }
-  const contenders = (Object.keys(names) as Where[]).flatMap(where =>
+  const contenders = (Object.keys(storageNames) as StorageName[]).flatMap(storage =>
     sizes.map((size): Contender => {
       const prepare: Contender['prepare'] = async (count, workIndex) =>
-        (await bytes()).bytesOf(where, size, count, workIndex)
-      return { name: `${names[where]}, ${size} an append`, kind: 'ours', load, warmUp, prepare }
+        (await bytes()).bytesOf(storage, size, count, workIndex)
+      return { name: `${storageNames[storage]}, ${size} an append`, kind: 'ours', load, warmUp, prepare }
     }),
   )
   const json: Contender = {

@@ -1,39 +1,39 @@
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
-import { inLogs, MIN_SHARE, type Place, places } from './places.ts'
+import { type BackendSetup, backendSetups, logCountText, MIN_SHARE } from './backend-setups.ts'
 
-type Way = 'raw' | 'writer'
+type FollowLayer = 'raw' | 'writer'
 
-const names: Record<Way, string> = { raw: 'raw', writer: 'ours' }
+const layerNames: Record<FollowLayer, string> = { raw: 'raw', writer: 'ours' }
 
 /** Append throughput with a reader on every log. The time ends when all readers have all entries. */
 export function followBenchmarks(quick: boolean, rounds: number): Benchmark[] {
-  return places.flatMap(place => (place.follow ? [benchmark(place, place.follow, quick, rounds)] : []))
+  return backendSetups.flatMap(setup => (setup.follow ? [benchmark(setup, setup.follow, quick, rounds)] : []))
 }
 
-function benchmark(place: Place, follow: string, quick: boolean, rounds: number): Benchmark {
-  const { backend, title, needs } = place
-  const logs = place.logs.at(-1) as number
-  const sizes = quick ? [16] : place.sizes
-  const name = (way: Way, size: number) => `${names[way]}, ${size} an append`
-  const contender = (way: Way, size: number): Contender => {
-    const load = { pieces: 1, items: place.items(size, logs) / 2 }
+function benchmark(setup: BackendSetup, follow: string, quick: boolean, rounds: number): Benchmark {
+  const { backend, title, needs } = setup
+  const logs = setup.logs.at(-1) as number
+  const sizes = quick ? [16] : setup.sizes
+  const name = (layer: FollowLayer, size: number) => `${layerNames[layer]}, ${size} an append`
+  const contender = (layer: FollowLayer, size: number): Contender => {
+    const load = { pieces: 1, items: setup.items(size, logs) / 2 }
     return {
-      name: name(way, size),
-      kind: way === 'writer' ? 'ours' : 'floor',
+      name: name(layer, size),
+      kind: layer === 'writer' ? 'ours' : 'floor',
       load,
       warmUp: load,
       prepare: async (count, workIndex) =>
-        (await import('../../contenders/log/follow.ts')).followEntries(way, backend, size, logs, count, workIndex),
+        (await import('../../contenders/log/follow.ts')).followEntries(layer, backend, size, logs, count, workIndex),
     }
   }
   return {
     name: `follow-${backend}`,
-    title: `entries into ${title} and out again to a reader in the same process, ${inLogs(logs)}`,
+    title: `entries into ${title} and out again to a reader in the same process, ${logCountText(logs)}`,
     item: 'entry',
     unit: 'wall',
     rounds,
     needs,
-    contenders: sizes.flatMap(size => (['raw', 'writer'] as const).map(way => contender(way, size))),
+    contenders: sizes.flatMap(size => (['raw', 'writer'] as const).map(layer => contender(layer, size))),
     claims: sizes.map((size): Claim => {
       const bound = backend === 'memory' ? {} : { atLeast: MIN_SHARE }
       return { kind: 'rate', of: name('writer', size), to: name('raw', size), ...bound }

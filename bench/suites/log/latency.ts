@@ -1,20 +1,21 @@
 import type { Benchmark, Contender } from '../../harness/suite.ts'
-import { places } from './places.ts'
+import { backendSetups } from './backend-setups.ts'
 
 /** Latency from a write to a reader. */
 export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
-  const contenders = places
+  const contenders = backendSetups
     .filter(({ backend }) => backend !== 'sqlite-full')
     .flatMap(({ backend }) =>
-      (['here', 'child'] as const)
-        .filter(where => where === 'here' || backend !== 'memory')
-        .map((where): Contender => {
+      (['parent', 'child'] as const)
+        .filter(writerIn => writerIn === 'parent' || backend !== 'memory')
+        .map((writerIn): Contender => {
           return {
-            name: `${backend}, ${where === 'here' ? 'in one process' : 'from another process'}`,
+            name: `${backend}, ${writerIn === 'parent' ? 'in one process' : 'from another process'}`,
             kind: 'ours',
             load: { pieces: 1, items: quick ? 60 : 250 },
             warmUp: { pieces: 1, items: 25 },
-            prepare: async count => (await import('../../contenders/log/latency.ts')).latencies(where, backend, count),
+            prepare: async count =>
+              (await import('../../contenders/log/latency.ts')).latencies(writerIn, backend, count),
           }
         }),
     )

@@ -1,15 +1,15 @@
 import type { Backend } from '../../contenders/log/target.ts'
 import type { StatedInput } from '../../contenders/runtime/answer.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
-import { backends, needs } from './places.ts'
+import { backends, needs } from './backends.ts'
 
 const nameOf = (backend: Backend, entries: number): string => `${backend}, ${entries.toLocaleString('en')} entries`
 
 /** Cost of an answer until it is accepted, by the length of the session. */
 export function answerBenchmarks(quick: boolean): Benchmark[] {
   return [
-    answered('answer', 'nothing', 'an answer until it is accepted', backends, quick),
-    answered(
+    answerBenchmark('answer', 'nothing', 'an answer until it is accepted', backends, quick),
+    answerBenchmark(
       'answer-input',
       'the input',
       'an answer with the input that was shown, until it is accepted',
@@ -19,7 +19,7 @@ export function answerBenchmarks(quick: boolean): Benchmark[] {
   ]
 }
 
-function answered(
+function answerBenchmark(
   name: string,
   stated: StatedInput,
   title: string,
@@ -35,8 +35,8 @@ function answered(
     load,
     warmUp: load,
     prepare: async (count, workIndex) => {
-      const { givenAnswers } = await import('../../contenders/runtime/answer.ts')
-      return givenAnswers(backend, entries, stated, count, workIndex)
+      const { submitAnswers } = await import('../../contenders/runtime/answer.ts')
+      return submitAnswers(backend, entries, stated, count, workIndex)
     },
   })
   const [small, large] = [sizes[0] as number, sizes.at(-1) as number]

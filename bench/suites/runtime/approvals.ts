@@ -1,6 +1,6 @@
 import type { Backend } from '../../contenders/log/target.ts'
 import type { Benchmark, Contender, Unit } from '../../harness/suite.ts'
-import { backends, needs } from './places.ts'
+import { backends, needs } from './backends.ts'
 
 const module = () => import('../../contenders/runtime/approvals.ts')
 
@@ -13,13 +13,13 @@ export function approvalBenchmarks(quick: boolean): Benchmark[] {
   const alone = { width: 1, load: { pieces: 1, items: quick ? 30 : 100 }, rounds }
   const many = { width: 16, load: { pieces: 1, items: quick ? 64 : 256 }, rounds }
   return [
-    approved({ name: 'approval', how: 'one at a time', unit: 'wall', ...alone }),
-    approved({ name: 'approval-cpu', how: 'one at a time', unit: 'cpu', ...alone }),
-    approved({ name: 'approvals', how: 'sixteen at a time', unit: 'wall', ...many }),
+    approvalBenchmark({ name: 'approval', how: 'one at a time', unit: 'wall', ...alone }),
+    approvalBenchmark({ name: 'approval-cpu', how: 'one at a time', unit: 'cpu', ...alone }),
+    approvalBenchmark({ name: 'approvals', how: 'sixteen at a time', unit: 'wall', ...many }),
   ]
 }
 
-interface Approved extends Pick<Benchmark, 'name'> {
+interface ApprovalBenchmarkOptions extends Pick<Benchmark, 'name'> {
   readonly how: string
   readonly unit: Unit
   readonly width: number
@@ -27,7 +27,7 @@ interface Approved extends Pick<Benchmark, 'name'> {
   readonly rounds: number
 }
 
-function approved({ name, how, unit, width, load, rounds }: Approved): Benchmark {
+function approvalBenchmark({ name, how, unit, width, load, rounds }: ApprovalBenchmarkOptions): Benchmark {
   const contender = (named: string, backend: Backend, asks: 'approval' | 'nothing'): Contender => ({
     name: named,
     kind: 'ours',

@@ -1,7 +1,7 @@
-import type { First } from '../../contenders/scale/cold-start.ts'
+import type { FirstResponse } from '../../contenders/scale/cold-start.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
-const titles: Record<First, string> = { view: 'its view', token: 'the first token of a new turn' }
+const titles: Record<FirstResponse, string> = { view: 'its view', token: 'the first token of a new turn' }
 
 /** Time of a new process to serve a session, by the length of the session. */
 export function coldStartBenchmarks(quick: boolean): Benchmark[] {
@@ -11,8 +11,9 @@ export function coldStartBenchmarks(quick: boolean): Benchmark[] {
 
 function coldStart(unit: 'wall' | 'cpu', sizes: readonly number[], quick: boolean): Benchmark {
   const [few = 0, many = 0] = [sizes.at(0), sizes.at(-1)]
-  const firsts: readonly First[] = ['view', 'token']
-  const nameOf = (first: First, turns: number): string => `${titles[first]}, ${turns.toLocaleString('en')} turns`
+  const responses: readonly FirstResponse[] = ['view', 'token']
+  const nameOf = (response: FirstResponse, turns: number): string =>
+    `${titles[response]}, ${turns.toLocaleString('en')} turns`
   const how = unit === 'wall' ? 'wall time' : 'its CPU time in ms'
   return {
     name: unit === 'wall' ? 'cold-start' : 'cold-start-cpu',
@@ -21,18 +22,19 @@ function coldStart(unit: 'wall' | 'cpu', sizes: readonly number[], quick: boolea
     unit: 'latency',
     rounds: quick ? 1 : 3,
     trial: 4,
-    contenders: firsts.flatMap(first =>
+    contenders: responses.flatMap(response =>
       sizes.map(
         (turns): Contender => ({
-          name: nameOf(first, turns),
+          name: nameOf(response, turns),
           kind: 'ours',
           load: { pieces: quick ? 3 : 5, items: turns },
           warmUp: { pieces: 1, items: few },
-          prepare: async count => (await import('../../contenders/scale/cold-start.ts')).coldStart(first, unit, count),
+          prepare: async count =>
+            (await import('../../contenders/scale/cold-start.ts')).coldStart(response, unit, count),
         }),
       ),
     ),
-    claims: firsts.map(first => ({ kind: 'ratio', of: nameOf(first, many), to: nameOf(first, few) })),
+    claims: responses.map(response => ({ kind: 'ratio', of: nameOf(response, many), to: nameOf(response, few) })),
     needs: ['folder'],
     notes: [
       'one process per figure: it has loaded its code, opens the file, listens, and gets a request; no code is compiled yet',

@@ -1,8 +1,8 @@
 import type { SessionServerName } from '../../contenders/scale/open-sessions.ts'
-import type { Spread } from '../../contenders/scale/readers.ts'
+import type { SessionSharing } from '../../contenders/scale/readers.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
-const spreads: readonly Spread[] = ['distinct', 'shared']
+const sharings: readonly SessionSharing[] = ['distinct', 'shared']
 const sessionServers: readonly {
   readonly serverName: SessionServerName
   readonly name: string
@@ -13,8 +13,8 @@ const sessionServers: readonly {
   { serverName: 'hono', name: 'Hono streamSSE', kind: 'peer' },
   { serverName: 'durable', name: 'durable-streams, memory', kind: 'peer' },
 ]
-const nameOf = (name: string, spread: Spread): string =>
-  `${name}, ${spread === 'distinct' ? 'a session each' : 'one session'}`
+const nameOf = (name: string, sharing: SessionSharing): string =>
+  `${name}, ${sharing === 'distinct' ? 'a session each' : 'one session'}`
 
 /** Latency to the readers of one process, and their memory. */
 export function readersBenchmarks(quick: boolean): Benchmark[] {
@@ -23,31 +23,31 @@ export function readersBenchmarks(quick: boolean): Benchmark[] {
 }
 
 function readersBenchmark(name: string, readers: number, quick: boolean): Benchmark {
-  const contenders = spreads.flatMap(spread =>
+  const contenders = sharings.flatMap(sharing =>
     sessionServers.map(
       ({ serverName, name, kind }): Contender => ({
-        name: nameOf(name, spread),
+        name: nameOf(name, sharing),
         kind,
-        load: { pieces: 1, items: quick ? 30 : spread === 'distinct' ? 1_000 : 50 },
+        load: { pieces: 1, items: quick ? 30 : sharing === 'distinct' ? 1_000 : 50 },
         warmUp: { pieces: 1, items: 10 },
         prepare: async count =>
-          (await import('../../contenders/scale/readers.ts')).followedAppends(serverName, spread, readers, count),
+          (await import('../../contenders/scale/readers.ts')).followedAppends(serverName, sharing, readers, count),
       }),
     ),
   )
   const [ours, ...others] = sessionServers.map(({ name }) => name)
   return {
     name,
-    title: `from just before an append to the SSE readers of its session in another process, of ${readers.toLocaleString('en')} whom one process holds: each with a session of its own, an append every 10 ms; or all of one, an append every ${readers / 10} ms`,
+    title: `from just before an append to the SSE readers of its session in another process, while one server process has ${readers.toLocaleString('en')} readers: a session each, with an append every 10 ms; or one session for all, with an append every ${readers / 10} ms`,
     item: 'append',
     unit: 'latency',
     rounds: quick ? 1 : 3,
     trial: 4,
     contenders,
-    claims: spreads.flatMap(spread =>
+    claims: sharings.flatMap(sharing =>
       others.flatMap((to): Claim[] => [
-        { kind: 'ratio', of: nameOf(String(ours), spread), to: nameOf(to, spread) },
-        { kind: 'tail', of: nameOf(String(ours), spread), to: nameOf(to, spread) },
+        { kind: 'ratio', of: nameOf(String(ours), sharing), to: nameOf(to, sharing) },
+        { kind: 'tail', of: nameOf(String(ours), sharing), to: nameOf(to, sharing) },
       ]),
     ),
     needs: ['folder'],

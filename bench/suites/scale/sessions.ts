@@ -1,10 +1,10 @@
-import type { Rest } from '../../contenders/scale/sessions-at-rest.ts'
+import type { InactiveState } from '../../contenders/scale/inactive-sessions.ts'
 import type { AnswerServerName } from '../../contenders/scale/streaming.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
 /** Backends that store entries outside the heap: in a file, and in another process. */
 const backends = ['sqlite', 'redis'] as const
-const rests: readonly Rest[] = ['idle', 'paused']
+const inactiveStates: readonly InactiveState[] = ['idle', 'paused']
 
 /** Memory of an inactive session in the process that drove it. */
 export function sessionsBenchmark(quick: boolean): Benchmark {
@@ -17,16 +17,16 @@ export function sessionsBenchmark(quick: boolean): Benchmark {
     rounds: quick ? 1 : 3,
     trial: 20,
     contenders: backends.flatMap(backend =>
-      rests.map(
-        (rest): Contender => ({
-          name: `${rest}, ${backend}`,
+      inactiveStates.map(
+        (state): Contender => ({
+          name: `${state}, ${backend}`,
           kind: 'ours',
           load: { pieces: 1, items: quick ? 1_000 : 5_000 },
           warmUp: { pieces: 1, items: 500 },
           prepare: async (count, workIndex) =>
-            (await import('../../contenders/scale/sessions-at-rest.ts')).sessionsAtRest(
+            (await import('../../contenders/scale/inactive-sessions.ts')).inactiveSessions(
               backend,
-              rest,
+              state,
               count,
               workIndex,
             ),

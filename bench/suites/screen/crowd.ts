@@ -1,5 +1,5 @@
 import type { Benchmark } from '../../harness/suite.ts'
-import { NOTES, OURS, onPages, peerClaims, TRIAL } from './pages.ts'
+import { NOTES, OURS, pageContenders, peerClaims, TRIAL } from './pages.ts'
 
 const CROWDS = [1, 10, 50]
 const CROWD_IF_QUICK = 10
@@ -20,7 +20,7 @@ function crowd(answers: number, figure: 'cpu' | 'frames', quick: boolean) {
     reference: OURS,
     rounds: quick ? 1 : 3,
     trial: TRIAL,
-    contenders: onPages(figure, tokens, TOKENS_A_SECOND, scene),
+    contenders: pageContenders(figure, tokens, TOKENS_A_SECOND, scene),
     notes: [
       ...NOTES,
       'ours has one connection for all sessions; the others have a request per answer, of which a browser allows six per origin over HTTP/1.1, so their servers use several origins',
@@ -29,13 +29,13 @@ function crowd(answers: number, figure: 'cpu' | 'frames', quick: boolean) {
   } satisfies Partial<Benchmark>
 }
 
-const inScene = (answers: number): string =>
+const sceneText = (answers: number): string =>
   `${answers} answers at once, of ${TOKENS_A_SECOND} tokens a second each, ${MOUNTED.toLocaleString('en')} messages mounted`
 
 function cpu(answers: number, quick: boolean): Benchmark {
   return {
     name: `crowd-${answers}`,
-    title: `seconds of CPU time of the page’s main thread in a second; ${inScene(answers)}`,
+    title: `seconds of CPU time of the page’s main thread in a second; ${sceneText(answers)}`,
     item: 'second',
     ...crowd(answers, 'cpu', quick),
     claims: peerClaims(['ratio']),
@@ -45,7 +45,7 @@ function cpu(answers: number, quick: boolean): Benchmark {
 function frames(answers: number, quick: boolean): Benchmark {
   return {
     name: `crowd-${answers}-frames`,
-    title: `dropped frames, of 60 a second; ${inScene(answers)}`,
+    title: `dropped frames, of 60 a second; ${sceneText(answers)}`,
     item: 'frame',
     ...crowd(answers, 'frames', quick),
     // No ratio claims: the dropped frames of a contender can be zero.

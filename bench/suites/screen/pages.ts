@@ -1,5 +1,5 @@
+import type { System } from '../../contenders/screen/open-server.ts'
 import type { ScreenFigure } from '../../contenders/screen/page.ts'
-import type { System } from '../../contenders/screen/served.ts'
 import type { Claim, Contender } from '../../harness/suite.ts'
 
 /** Tokens per answer in the tests. Tests also use a faster pace and a smaller page. */
@@ -32,7 +32,7 @@ export interface Scene {
 }
 
 /** Contenders for one scene, one per page, with `tokens` tokens per answer. */
-export const onPages = (figure: ScreenFigure, tokens: number, warmUp: number, scene: Scene): Contender[] =>
+export const pageContenders = (figure: ScreenFigure, tokens: number, warmUp: number, scene: Scene): Contender[] =>
   pages.map(({ system, kind, name }) => ({
     name,
     kind,
@@ -43,8 +43,8 @@ export const onPages = (figure: ScreenFigure, tokens: number, warmUp: number, sc
       const answers = isTrial ? Math.min(ANSWERS_IN_TRIAL, scene.answers) : scene.answers
       const paceMs = isTrial ? PACE_IN_TRIAL_MS : scene.paceMs
       const messages = isTrial ? Math.min(TRIAL, scene.mounted) : Math.floor(scene.mounted / answers)
-      const { screen } = await import('../../contenders/screen/page.ts')
-      return screen(system, figure, { answers, messages, tokens: items, paceMs, workIndex })
+      const { measureScreen } = await import('../../contenders/screen/page.ts')
+      return measureScreen(system, figure, { answers, messages, tokens: items, paceMs, workIndex })
     },
   }))
 

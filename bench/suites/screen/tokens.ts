@@ -1,5 +1,5 @@
 import type { Benchmark } from '../../harness/suite.ts'
-import { NOTES, OURS, onPages, peerClaims, TRIAL } from './pages.ts'
+import { NOTES, OURS, pageContenders, peerClaims, TRIAL } from './pages.ts'
 
 /** Latency from a token of the model to the frame that shows it, for a slow, a fast and an extremely fast model. */
 export function tokenBenchmarks(quick: boolean): Benchmark[] {
@@ -19,7 +19,7 @@ function tokens(rate: number, count: number, quick: boolean): Benchmark {
     reference: OURS,
     rounds: quick ? 1 : 3,
     trial: TRIAL,
-    contenders: onPages('latency', count, Math.min(rate, 500), { answers: 1, paceMs: 1000 / rate, mounted: 0 }),
+    contenders: pageContenders('latency', count, Math.min(rate, 500), { answers: 1, paceMs: 1000 / rate, mounted: 0 }),
     claims: peerClaims(['ratio', 'tail']),
     notes: NOTES,
   }

@@ -1,4 +1,4 @@
-import type { Past } from '../../contenders/server/catch-up.ts'
+import type { CatchUpMode } from '../../contenders/server/catch-up.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
 /** Time for a late reader to receive a complete session. */
@@ -22,13 +22,13 @@ function catchUp(
 ): Benchmark {
   const load = { pieces: 1, items: count }
   const until = unit === 'cpu' ? 'CPU time of the server' : 'until an SSE reader in another process has all of it'
-  const contender = (name: string, kind: Contender['kind'], past: Past): Contender => ({
+  const contender = (name: string, kind: Contender['kind'], mode: CatchUpMode): Contender => ({
     name,
     kind,
     load,
     warmUp: load,
     prepare: async (items, workIndex) =>
-      (await import('../../contenders/server/catch-up.ts')).catchUp(past, isFile, items, workIndex),
+      (await import('../../contenders/server/catch-up.ts')).catchUp(mode, isFile, items, workIndex),
   })
   const merged = contender('ours, merged', 'ours', 'merged')
   const entries = contender('ours, entry by entry', 'ours', 'entries')

@@ -1,4 +1,4 @@
-import type { Way } from '../../contenders/server/served.ts'
+import type { ServerName } from '../../contenders/server/session-server.ts'
 import type { Benchmark, Claim, Contender } from '../../harness/suite.ts'
 
 /** Entries an append. */
@@ -16,13 +16,18 @@ const READERS = [
 export function fanOutBenchmarks(quick: boolean): Benchmark[] {
   return READERS.map(({ readers, appends }) => {
     const load = { pieces: 1, items: SIZE * readers * (quick ? Math.ceil(appends / 3) : appends) }
-    const contender = (name: string, kind: Contender['kind'], way: Way, some = readers): Contender => ({
+    const contender = (
+      name: string,
+      kind: Contender['kind'],
+      serverName: ServerName,
+      readerCount = readers,
+    ): Contender => ({
       name,
       kind,
       load,
       warmUp: load,
       prepare: async (items, workIndex) =>
-        (await import('../../contenders/server/fan-out.ts')).fanOut(way, some, SIZE, items, workIndex),
+        (await import('../../contenders/server/fan-out.ts')).fanOut(serverName, readerCount, SIZE, items, workIndex),
     })
     const ours = contender('ours', 'ours', 'ours memory')
     const http = contender('node http, 16 events a write', 'floor', 'http')

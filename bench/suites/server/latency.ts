@@ -1,14 +1,14 @@
-import type { Way } from '../../contenders/server/served.ts'
+import type { ServerName } from '../../contenders/server/session-server.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
 
 /** Latency from an append to a reader, by durability. */
 export function latencyBenchmarks(quick: boolean): Benchmark[] {
-  const contender = (name: string, kind: Contender['kind'], way: Way): Contender => ({
+  const contender = (name: string, kind: Contender['kind'], serverName: ServerName): Contender => ({
     name,
     kind,
     load: { pieces: 1, items: quick ? 100 : 500 },
     warmUp: { pieces: 1, items: quick ? 100 : 250 },
-    prepare: async count => (await import('../../contenders/server/latency.ts')).latencies(way, count),
+    prepare: async count => (await import('../../contenders/server/latency.ts')).latencies(serverName, count),
   })
   const latency = (name: string, title: string, ours: Contender, peer: Contender): Benchmark => ({
     name: `latency-${name}`,

@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import type { Fields, FieldUpdate } from '@millrace/protocol'
-import { type Draft, draft } from '../../fixtures/draft.ts'
+import { type Email, email } from '../../fixtures/email.ts'
 import { type Benchmark, type Claim, type Contender, type Job, job, type Load } from '../../harness/suite.ts'
 
 const DELTA = 4
@@ -21,10 +21,10 @@ const WILDCARDS: Fields = {
 }
 
 /** Expected values of the declared fields of a draft, by path. Listed explicitly, independent of the measured code. */
-const plainValues = ({ subject, body, bullets, people, sent }: Draft) =>
+const plainValues = ({ subject, body, bullets, people, sent }: Email) =>
   new Map<string, unknown>(Object.entries({ subject, body, bullets, people, sent }))
 
-const wildcardValues = ({ subject, body, bullets, people, sent }: Draft) =>
+const wildcardValues = ({ subject, body, bullets, people, sent }: Email) =>
   new Map<string, unknown>([
     ['subject', subject],
     ['body', body],
@@ -48,7 +48,7 @@ const prepared =
   ): Contender['prepare'] =>
   async (length, workIndex): Promise<Job> => {
     const read = await reader()
-    const { text, deltas } = draft(length, workIndex, DELTA)
+    const { text, deltas } = email(length, workIndex, DELTA)
     return job(
       () => read(deltas),
       output => check(output, text, deltas),
@@ -56,7 +56,7 @@ const prepared =
   }
 
 /** Output of a reader. Every contender retains the complete value, so that garbage collection costs the same. */
-interface Seen {
+interface ReaderOutput {
   tally: Tally
   value: unknown
 }
@@ -75,9 +75,9 @@ function count(tally: Tally, update: FieldUpdate): void {
 }
 
 /** The check reads the draft again, collects all updates, and compares them with the document and with the counts. */
-async function watched(
+async function watchJob(
   fields: Fields,
-  valuesOf: (document: Draft) => Map<string, unknown>,
+  valuesOf: (document: Email) => Map<string, unknown>,
   length: number,
   workIndex: number,
 ): Promise<Job> {
@@ -94,12 +94,12 @@ async function watched(
     ok(watcher.end())
     return { tally, value: watcher.json.value }
   }
-  const prepare = prepared<Seen>(
+  const prepare = prepared<ReaderOutput>(
     async () => read,
-    (seen, text, deltas) => {
+    (output, text, deltas) => {
       const updates: FieldUpdate[] = []
-      deepStrictEqual(seen, read(deltas, updates))
-      checkValue(seen.value, text)
+      deepStrictEqual(output, read(deltas, updates))
+      checkValue(output.value, text)
       deepStrictEqual(received(updates), valuesOf(JSON.parse(text)))
     },
   )
@@ -137,7 +137,7 @@ const parsed = prepared<unknown>(async () => {
 }, checkValue)
 
 /** Emits an update per growth without fields: the cost of emitting updates alone. */
-const emitted = prepared<Seen>(
+const emitted = prepared<ReaderOutput>(
   async () => {
     const { JsonStream } = await import('@millrace/protocol')
     return deltas => {
@@ -159,7 +159,7 @@ const emitted = prepared<Seen>(
   },
   ({ tally: { characters }, value }, text) => {
     checkValue(value, text)
-    const { subject, body, bullets, people }: Draft = JSON.parse(text)
+    const { subject, body, bullets, people }: Email = JSON.parse(text)
     const texts = people.flatMap(({ name, tags, address, notes }) => [
       name,
       ...tags,
@@ -212,44 +212,44 @@ const EMITTED = 'JsonStream, an update a delta'
 const JSONRIVER = 'jsonriver'
 const PARTIAL_JSON = 'partial-json'
 
-const rowOf = (way: string, size: number) =>
-  `${way}, ${TOTAL / size} x ${size < 1_000_000 ? `${size / 1000} KB` : '1 MB'}`
+const nameOf = (reader: string, size: number) =>
+  `${reader}, ${TOTAL / size} x ${size < 1_000_000 ? `${size / 1000} KB` : '1 MB'}`
 
 /** Cost of field updates from a document in small deltas, compared with parsing alone, by size. */
 export function fields(): Benchmark {
   const [small, , large] = SIZES
-  const ways: [string, Contender['kind'], Contender['prepare']][] = [
+  const readers: [string, Contender['kind'], Contender['prepare']][] = [
     [JSON_STREAM, 'ours', parsed],
-    [PLAIN_FIELDS, 'ours', (length, workIndex) => watched(PLAIN, plainValues, length, workIndex)],
-    [WILDCARD_FIELDS, 'ours', (length, workIndex) => watched(WILDCARDS, wildcardValues, length, workIndex)],
+    [PLAIN_FIELDS, 'ours', (length, workIndex) => watchJob(PLAIN, plainValues, length, workIndex)],
+    [WILDCARD_FIELDS, 'ours', (length, workIndex) => watchJob(WILDCARDS, wildcardValues, length, workIndex)],
     [EMITTED, 'floor', emitted],
     [JSONRIVER, 'peer', jsonriver],
   ]
   const rescanning = `${PARTIAL_JSON}, 1 x 10 KB only`
   const ratio = (of: string, to: string, atMost?: number): Claim[] =>
-    SIZES.map(size => ({ kind: 'ratio', of: rowOf(of, size), to: rowOf(to, size), ...(atMost && { atMost }) }))
+    SIZES.map(size => ({ kind: 'ratio', of: nameOf(of, size), to: nameOf(to, size), ...(atMost && { atMost }) }))
   return {
     name: 'fields',
     title: `the fields of 1 MB in ${DELTA}-character deltas, as k documents of n characters`,
     item: 'character',
-    reference: rowOf(WILDCARD_FIELDS, large),
+    reference: nameOf(WILDCARD_FIELDS, large),
     contenders: [
-      ...ways.flatMap(([way, kind, prepare]) =>
+      ...readers.flatMap(([reader, kind, prepare]) =>
         SIZES.map(size => {
-          return { name: rowOf(way, size), kind, load: { pieces: TOTAL / size, items: size }, warmUp, prepare }
+          return { name: nameOf(reader, size), kind, load: { pieces: TOTAL / size, items: size }, warmUp, prepare }
         }),
       ),
       { name: rescanning, kind: 'peer', load: { pieces: 1, items: small }, warmUp, prepare: partialJson },
     ],
     claims: [
-      ...[JSON_STREAM, PLAIN_FIELDS, WILDCARD_FIELDS].map((way): Claim => {
-        return { kind: 'exponent', small: rowOf(way, small), large: rowOf(way, large), under: 1.1 }
+      ...[JSON_STREAM, PLAIN_FIELDS, WILDCARD_FIELDS].map((reader): Claim => {
+        return { kind: 'exponent', small: nameOf(reader, small), large: nameOf(reader, large), under: 1.1 }
       }),
       ...ratio(PLAIN_FIELDS, JSON_STREAM, 1.5),
       ...ratio(WILDCARD_FIELDS, JSON_STREAM, 1.5),
       ...ratio(EMITTED, JSON_STREAM),
       ...ratio(WILDCARD_FIELDS, JSONRIVER),
-      { kind: 'ratio', of: rowOf(WILDCARD_FIELDS, small), to: rescanning },
+      { kind: 'ratio', of: nameOf(WILDCARD_FIELDS, small), to: rescanning },
     ],
     notes: [
       'the peers only parse and do not report what changed',

@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { compileCache } from '../../../scripts/compile-cache.ts'
 import { postgres } from '../../../scripts/services/postgres.ts'
 import { redis } from '../../../scripts/services/redis.ts'
-import { blocksAt, folderIn } from '../../../scripts/site-code.fixture.ts'
+import { blocksAt, folderInPackage } from '../../../scripts/site-code.fixture.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
@@ -24,7 +24,7 @@ const codeIn = (page: string, language: string): readonly string[] =>
 
 /** A folder with the TypeScript files that a page names, its other TypeScript as `example.ts`, and `npx` with the command of this tree. */
 function folderOf(page: string, more = ''): string {
-  const folder = folderIn('packages/millrace')
+  const folder = folderInPackage('packages/millrace')
   const blocks = blocksAt(page).filter(({ language }) => language === 'ts')
   for (const { name, code } of blocks) if (name !== '') writeFileSync(join(folder, name), code)
   const program = blocks.flatMap(({ name, code }) => (name === '' ? code : []))

@@ -30,6 +30,15 @@ describe('the delay of a retry', () => {
     expect(await waited(delay)).toBe(10)
   })
 
+  test('has its default where an option is undefined', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const options: object = { firstMs: undefined, longestMs: undefined }
+    const delay = new RetryDelay(options)
+    const all = []
+    for (let n = 0; n < 7; n++) all.push(await waited(delay))
+    expect(all).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 10_000])
+  })
+
   test('is random, between half of the delay and the full delay', async () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0)
     expect(await waited(new RetryDelay({ firstMs: 100, longestMs: 100 }))).toBe(50)

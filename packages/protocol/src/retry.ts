@@ -24,14 +24,14 @@ const MAX_UNSTABLE_DOUBLINGS = 4
  * retries end for a server that never makes progress. A connection that makes progress and drops early is still delayed.
  */
 export class RetryDelay {
-  readonly #options: RetryOptions & Backoff
+  readonly #options: RetryOptions
   #failures = 0
   #unstable = 0
   #triedAt = Date.now()
   #endWait: ((isNext: boolean) => void) | undefined
 
-  constructor(options?: RetryOptions) {
-    this.#options = { ...BACKOFF, ...options }
+  constructor(options: RetryOptions = {}) {
+    this.#options = options
   }
 
   /** Number of retries since the last progress. */
@@ -139,6 +139,8 @@ export async function* reconnecting<T>(
 /** The default delays between the attempts of a client to reach its server. */
 export const BACKOFF: Backoff = { firstMs: 250, longestMs: 10_000 }
 
-/** The delay after a number of earlier retries, in ms. Without jitter. */
-export const backoffMs = ({ firstMs, longestMs }: Backoff, retries: number): number =>
-  Math.min(longestMs, firstMs * 2 ** retries)
+/** The delay after a number of earlier retries, in ms. Without jitter. The delays have the defaults of `BACKOFF`. */
+export const backoffMs = (
+  { firstMs = BACKOFF.firstMs, longestMs = BACKOFF.longestMs }: Partial<Backoff>,
+  retries: number,
+): number => Math.min(longestMs, firstMs * 2 ** retries)

@@ -1,6 +1,6 @@
 import { expect, vi } from 'vitest'
 import type { ScheduleLimits } from './schedule-scene.fixture.ts'
-import { inLanes, type ScheduleReport } from './schedule-suite.fixture.ts'
+import { runConcurrently, type ScheduleReport } from './schedule-suite.fixture.ts'
 import type { InProcessServer } from './session-server.fixture.ts'
 
 /** A bug that is planted into the code under test. The schedules must find it. */
@@ -44,7 +44,7 @@ interface Finding {
 const hasTimedOut = ({ problems }: ScheduleReport) => problems.some(problem => problem.startsWith('timed out'))
 
 /** Expects that schedules find the mutant. A timeout counts only if the schedule passes in the same time without the mutant. */
-export async function expectFound(mutant: Mutant, search: Search): Promise<void> {
+export async function expectMutantFound(mutant: Mutant, search: Search): Promise<void> {
   for (let timeoutMs = await firstTimeoutMs(mutant, search); ; timeoutMs = Math.min(2 * timeoutMs, MAX_TIMEOUT_MS)) {
     const finding = await find(mutant, search, timeoutMs)
     if (!finding.isTimeout) return
@@ -84,7 +84,7 @@ async function find(mutant: Mutant, { open, play }: Search, timeoutMs: number): 
   try {
     for (let attempt = 0; attempt < MAX_ATTEMPTS && finding === undefined; attempt++) await search(mutant.seed, 1)
     let next = 1
-    await inLanes(LANES, async () => {
+    await runConcurrently(LANES, async () => {
       while (next <= OTHER_SEEDS && finding === undefined) await search(next++, LANES)
     })
   } finally {
@@ -104,7 +104,7 @@ async function playWithout(
   const problems: string[] = []
   let played = 0
   try {
-    await inLanes(lanes, async () => {
+    await runConcurrently(lanes, async () => {
       const report = await play(seed, server, `unchanged${played++}`, { timeoutMs })
       problems.push(...report.problems)
     })
@@ -115,7 +115,7 @@ async function playWithout(
 }
 
 /** A function that returns true in every `count`th call. */
-export function onceIn(count: number): () => boolean {
+export function everyNth(count: number): () => boolean {
   let calls = 0
   return () => ++calls % count === 0
 }

@@ -78,7 +78,7 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
     try {
       // A campaign plays only its own seeds.
       const queue = isCampaign() ? seeds : [...new Set([...failedSeeds.keys(), ...seeds])]
-      await inLanes(lanes, async () => {
+      await runConcurrently(lanes, async () => {
         for (let seed = queue.shift(); seed !== undefined; seed = queue.shift()) {
           if (failures.length < MAX_FAILURES) await play(seed)
         }
@@ -94,6 +94,6 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
 }
 
 /** Runs `work` several times at once. */
-export async function inLanes(lanes: number, work: () => Promise<void>): Promise<void> {
+export async function runConcurrently(lanes: number, work: () => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: lanes }, work))
 }

@@ -5,7 +5,7 @@ import type { Program } from '../programs/use-programs.ts'
 import { Attachments } from './attachments.tsx'
 import { ProgramSelect } from './program-select.tsx'
 import { submitOnEnter } from './submit-on-enter.ts'
-import { setTitle, titleOf } from './title.ts'
+import { setTitleFrom } from './title.ts'
 
 interface ComposerProps {
   readonly programs: readonly Program[]
@@ -31,7 +31,7 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
     setFiles([])
     const target = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
     const { error } = await sendMessage({ ...(trimmed !== '' && { text: trimmed }), files }, target)
-    if (isFirst && !error && sessionId !== undefined) setTitle(sessionId, titleOf(trimmed || `${files[0]?.name}`))
+    if (isFirst && !error && sessionId !== undefined) setTitleFrom(sessionId, trimmed || `${files[0]?.name}`)
   }
   const hint = isFirst ? hints[program?.name ?? '']?.example : undefined
   return (

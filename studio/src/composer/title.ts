@@ -1,4 +1,4 @@
-import { headers } from '../app/connection.ts'
+import { connection } from '../app/connection.ts'
 
 const MAX_TITLE_LENGTH = 80
 
@@ -8,11 +8,12 @@ export function titleOf(message: string): string {
   return line.length > MAX_TITLE_LENGTH ? `${line.slice(0, MAX_TITLE_LENGTH)}…` : line
 }
 
-/** Sets the title of a session. A failure is ignored: the list then shows the last message. */
-export function setTitle(sessionId: string, title: string): void {
-  fetch(`/api/sessions/${encodeURIComponent(sessionId)}`, {
-    method: 'PATCH',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify({ title }),
-  }).catch(() => {})
+/** Sets the title of a session. @throws if the server refuses it or cannot be reached */
+export async function setTitle(sessionId: string, title: string): Promise<void> {
+  await connection.api.ask('PATCH', `/sessions/${encodeURIComponent(sessionId)}`, { title })
+}
+
+/** Sets the title that follows from a message. A failure is ignored: the list then shows the last message. */
+export function setTitleFrom(sessionId: string, message: string): void {
+  setTitle(sessionId, titleOf(message)).catch(() => {})
 }

@@ -1,7 +1,7 @@
 import type { Message } from '@millrace/client'
 import { useChatActions, useChatInstance } from '@millrace/react'
-import { useState } from 'react'
 import { useReadOnly } from '../app/read-only.ts'
+import { useCopy } from '../use-copy.ts'
 import { Fork } from './fork.tsx'
 import { Pager } from './pager.tsx'
 import { useSiblings } from './siblings-provider.tsx'
@@ -13,25 +13,15 @@ export function AgentActions({ message, isLast }: { readonly message: Message; r
   const { regenerate } = useChatActions()
   const { store } = useChatInstance()
   const isReadOnly = useReadOnly()
-  const [isCopied, setCopied] = useState(false)
+  const { result, copy } = useCopy()
   const { answers = [] } = useSiblings().byRun.get(runId ?? '') ?? {}
-  // Undefined on a page served over plain HTTP from another host.
-  const { clipboard } = navigator as { clipboard?: Clipboard }
   const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
   return (
     <div className="actions">
       <Pager name="Response" siblings={answers} index={answers.findIndex(one => one.runId === runId)} />
-      {text !== '' && clipboard !== undefined && (
-        <button
-          type="button"
-          onClick={() =>
-            clipboard.writeText(text).then(
-              () => setCopied(true),
-              () => setCopied(false),
-            )
-          }
-        >
-          {isCopied ? 'Copied' : 'Copy'}
+      {text !== '' && copy && (
+        <button type="button" onClick={() => copy(text)}>
+          {result ?? 'Copy'}
         </button>
       )}
       {isLast && !isReadOnly && (

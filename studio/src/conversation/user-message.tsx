@@ -3,7 +3,7 @@ import type { RunRequest } from '@millrace/protocol'
 import { useChatActions, useChatInstance, useSelector } from '@millrace/react'
 import { useState } from 'react'
 import { useReadOnly } from '../app/read-only.ts'
-import { setTitle, titleOf } from '../composer/title.ts'
+import { setTitleFrom, titleOf } from '../composer/title.ts'
 import { Parts } from '../part/parts.tsx'
 import { Edit } from './edit.tsx'
 import { Failure } from './failure.tsx'
@@ -31,7 +31,7 @@ export function UserMessage({ message }: { readonly message: Message }) {
           const { sessionId, title } = state
           const { error } = await edit(id, { text, parts: files })
           // A title derived from the old text follows the edit.
-          if (!error && sessionId && title === titleOf(before)) setTitle(sessionId, titleOf(text))
+          if (!error && sessionId && title === titleOf(before)) setTitleFrom(sessionId, text)
         }}
       />
     )

@@ -2,7 +2,6 @@ import { type KeyboardEvent, useState } from 'react'
 import { headers } from '../app/connection.ts'
 import { setTitle } from '../composer/title.ts'
 import { errorText } from '../error-text.ts'
-
 import { plainText } from './plain-text.ts'
 import type { SessionSummary } from './use-sessions.ts'
 
@@ -31,14 +30,7 @@ export function SessionRow({ session, isCurrent, onOpen, onRemoved }: SessionRow
   if (action === 'rename') {
     return (
       <li>
-        <Rename
-          title={title ?? ''}
-          onCancel={cancel}
-          onDone={newTitle => {
-            cancel()
-            setTitle(sessionId, newTitle)
-          }}
-        />
+        <Rename sessionId={sessionId} title={title ?? ''} onClose={cancel} />
       </li>
     )
   }
@@ -104,19 +96,32 @@ const onEscape = (cancel: () => void) => (event: KeyboardEvent) => {
 }
 
 interface RenameProps {
+  readonly sessionId: string
   readonly title: string
-  readonly onDone: (title: string) => void
-  readonly onCancel: () => void
+  readonly onClose: () => void
 }
 
-function Rename({ title, onDone, onCancel }: RenameProps) {
+/** A field with the name of a session. It stays open, with the error, if the server does not accept the new name. */
+function Rename({ sessionId, title, onClose }: RenameProps) {
+  const [isSaving, setSaving] = useState(false)
+  const [failure, setFailure] = useState<string>()
+  const save = async (newTitle: string) => {
+    setSaving(true)
+    try {
+      await setTitle(sessionId, newTitle)
+      onClose()
+    } catch (error) {
+      setFailure(errorText(error as Error & { code?: string }))
+      setSaving(false)
+    }
+  }
   return (
     <form
       onSubmit={event => {
         event.preventDefault()
         const newTitle = String(new FormData(event.currentTarget).get('title')).trim()
-        if (newTitle === '' || newTitle === title) onCancel()
-        else onDone(newTitle)
+        if (newTitle === '' || newTitle === title) onClose()
+        else if (!isSaving) void save(newTitle)
       }}
     >
       <input
@@ -128,9 +133,10 @@ function Rename({ title, onDone, onCancel }: RenameProps) {
         // biome-ignore lint/a11y/noAutofocus: the user has just opened this field
         autoFocus
         onFocus={({ target }) => target.select()}
-        onBlur={onCancel}
-        onKeyDown={onEscape(onCancel)}
+        onBlur={() => !isSaving && onClose()}
+        onKeyDown={onEscape(onClose)}
       />
+      {failure && <p role="alert">{failure}</p>}
     </form>
   )
 }

@@ -1,3 +1,3 @@
 import { probe } from './probe.js'
 
-probe(process.argv[2]).then(found => console.log(JSON.stringify(found)))
+probe(process.argv[2]).then(result => console.log(JSON.stringify(result)))

@@ -1,6 +1,6 @@
 import { agent, millrace, openStore, scriptedModel } from 'millrace'
 
-/** Runs a turn on an SQLite store, has its worker thread write a large value, and asks for stores whose drivers are not installed. */
+/** Runs a turn on an SQLite store, writes a large value by its worker thread, and opens stores whose drivers are not installed. */
 export async function probe(folder) {
   const store = await openStore(`sqlite:${folder}/probe.db`)
   const model = scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` }))

@@ -2,7 +2,7 @@ import { useChat } from '@ai-sdk/react'
 import { DefaultChatTransport } from 'ai'
 import { memo } from 'react'
 import { createRoot } from 'react-dom/client'
-import { history, page, rendered } from './watch.js'
+import { history, registerPage, rendered } from './watch.js'
 
 const Row = memo(({ message }) => {
   rendered()
@@ -14,7 +14,7 @@ const earlier = history.map(({ id, role, text }) => ({ id, role, parts: [{ type:
 
 function List() {
   const { messages, sendMessage } = useChat({ messages: earlier, transport })
-  page(() => sendMessage({ text: 'go' }))
+  registerPage(() => sendMessage({ text: 'go' }))
   return messages.map(message => <Row key={message.id} message={message} />)
 }
 

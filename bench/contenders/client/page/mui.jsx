@@ -2,7 +2,7 @@ import { ChatProvider, useChatActions, useMessage, useMessageIds } from '@mui/x-
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { memo } from 'react'
 import { createRoot } from 'react-dom/client'
-import { history, page, rendered } from './watch.js'
+import { history, registerPage, rendered } from './watch.js'
 
 const Row = memo(({ id }) => {
   rendered()
@@ -13,7 +13,7 @@ const List = () => useMessageIds().map(id => <Row key={id} id={id} />)
 
 function Sender() {
   const { sendMessage } = useChatActions()
-  page(() => sendMessage({ parts: [{ type: 'text', text: 'go' }] }))
+  registerPage(() => sendMessage({ parts: [{ type: 'text', text: 'go' }] }))
   return null
 }
 

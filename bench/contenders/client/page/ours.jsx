@@ -1,7 +1,7 @@
 import { ChatProvider, useMessage, useMessageIds } from '@millrace/react'
 import { memo } from 'react'
 import { createRoot } from 'react-dom/client'
-import { page, rendered } from './watch.js'
+import { registerPage, rendered } from './watch.js'
 
 const Row = memo(({ id }) => {
   rendered()
@@ -16,4 +16,4 @@ createRoot(document.getElementById('root')).render(
   </ChatProvider>,
 )
 // Another client has sent the message. The answer reaches all subscribers of the session.
-page(() => {})
+registerPage(() => {})

@@ -3,7 +3,7 @@
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client'
 import { memo, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { history, page, rendered } from './watch.js'
+import { history, registerPage, rendered } from './watch.js'
 
 const Row = memo(({ message }) => {
   rendered()
@@ -22,7 +22,7 @@ function List() {
         onMessagesChange: setMessages,
       }),
   )
-  useEffect(() => page(() => client.sendMessage('go')), [client])
+  useEffect(() => registerPage(() => client.sendMessage('go')), [client])
   return messages.map(message => <Row key={message.id} message={message} />)
 }
 

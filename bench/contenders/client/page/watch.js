@@ -5,7 +5,7 @@ const counts = { commits: 0, renders: 0, frames: 0 }
 const arrivals = []
 const latencies = []
 let visibleWords = 0
-let wanted = Number.POSITIVE_INFINITY
+let expectedWords = Number.POSITIVE_INFINITY
 let done = () => {}
 
 globalThis.__REACT_DEVTOOLS_GLOBAL_HOOK__ = {
@@ -30,9 +30,9 @@ const frame = () => {
 }
 requestAnimationFrame(frame)
 
-const own = globalThis.fetch
-globalThis.fetch = async (...asked) => {
-  const reply = await own(...asked)
+const originalFetch = globalThis.fetch
+globalThis.fetch = async (...args) => {
+  const reply = await originalFetch(...args)
   if (!reply.body || !reply.headers.get('content-type')?.startsWith('text/event-stream')) return reply
   const reader = reply.body.getReader()
   const decoder = new TextDecoder()
@@ -62,7 +62,7 @@ new MutationObserver(() => {
   if (end < 0) return
   const number = Number(text.slice(text.lastIndexOf('~', end - 1) + 1, end))
   for (; visibleWords <= number; visibleWords++) latencies.push(now - arrivals[visibleWords])
-  if (visibleWords >= wanted) done()
+  if (visibleWords >= expectedWords) done()
 }).observe(root, { subtree: true, childList: true, characterData: true })
 
 /** Earlier messages: ids, roles and texts. */
@@ -71,7 +71,7 @@ export const history = Array.from({ length: Number(new URLSearchParams(location.
 })
 
 /** Registers the function that requests an answer. */
-export function page(send) {
+export function registerPage(send) {
   globalThis.bench = {
     rows: () => root.querySelectorAll('li').length,
     /** Requests an answer of `count` words and resolves with the measurements when it is complete. */
@@ -79,7 +79,7 @@ export function page(send) {
       const before = { ...counts }
       const since = performance.now()
       await new Promise(resolve => {
-        wanted = words
+        expectedWords = words
         done = resolve
         send()
       })

@@ -2,7 +2,7 @@ import { useChat } from '@ai-sdk/react'
 import { DefaultChatTransport } from 'ai'
 import { memo, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { conversations, history, ready } from './watch.js'
+import { conversations, history, registerConversation } from './watch.js'
 
 const Row = memo(({ message }) => <li>{message.parts.map(({ text }) => text)}</li>)
 
@@ -11,7 +11,7 @@ const earlier = history.map(({ id, role, text }) => ({ id, role, parts: [{ type:
 function List({ conversation }) {
   const [transport] = useState(() => new DefaultChatTransport({ api: conversation.url }))
   const { messages, sendMessage } = useChat({ messages: earlier, transport })
-  ready(conversation, text => sendMessage({ text }))
+  registerConversation(conversation, text => sendMessage({ text }))
   return (
     <ul data-answer={conversation.number}>
       {messages.map(message => (

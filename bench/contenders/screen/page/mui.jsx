@@ -2,13 +2,13 @@ import { ChatProvider, useChatActions, useMessage, useMessageIds } from '@mui/x-
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { memo } from 'react'
 import { createRoot } from 'react-dom/client'
-import { conversations, history, ready } from './watch.js'
+import { conversations, history, registerConversation } from './watch.js'
 
 const Row = memo(({ id }) => <li>{useMessage(id)?.parts.map(({ text }) => text)}</li>)
 
 function List({ conversation }) {
   const { sendMessage } = useChatActions()
-  ready(conversation, text => sendMessage({ parts: [{ type: 'text', text }] }))
+  registerConversation(conversation, text => sendMessage({ parts: [{ type: 'text', text }] }))
   return (
     <ul data-answer={conversation.number}>
       {useMessageIds().map(id => (

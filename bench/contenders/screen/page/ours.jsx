@@ -1,13 +1,13 @@
 import { ChatProvider, useChatActions, useMessage, useMessageIds } from '@millrace/react'
 import { memo } from 'react'
 import { createRoot } from 'react-dom/client'
-import { conversations, ready } from './watch.js'
+import { conversations, registerConversation } from './watch.js'
 
 const Row = memo(({ id }) => <li>{useMessage(id)?.parts.map(({ text }) => text)}</li>)
 
 function List({ conversation }) {
   const { sendMessage } = useChatActions()
-  ready(conversation, sendMessage)
+  registerConversation(conversation, sendMessage)
   return (
     <ul data-answer={conversation.number}>
       {useMessageIds().map(id => (

@@ -1,7 +1,7 @@
 // Floor: reads events as they arrive and appends each token to a text node.
 
 import { createParser } from 'eventsource-parser'
-import { conversations, history, ready } from './watch.js'
+import { conversations, history, registerConversation } from './watch.js'
 
 function row(text) {
   const item = document.createElement('li')
@@ -9,8 +9,8 @@ function row(text) {
   return item
 }
 
-async function answered({ url }, list, asked) {
-  list.append(row(asked))
+async function showAnswer({ url }, list, question) {
+  list.append(row(question))
   const { body } = await fetch(url, { method: 'POST' })
   const text = document.createTextNode('')
   list.append(row(text))
@@ -29,5 +29,5 @@ for (const conversation of conversations) {
   list.dataset.answer = conversation.number
   list.append(...history.map(({ text }) => row(text)))
   document.getElementById('root').append(list)
-  ready(conversation, asked => void answered(conversation, list, asked))
+  registerConversation(conversation, question => void showAnswer(conversation, list, question))
 }

@@ -1,7 +1,7 @@
 import { fetchServerSentEvents, useChat } from '@tanstack/ai-react'
 import { memo, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { conversations, history, ready } from './watch.js'
+import { conversations, history, registerConversation } from './watch.js'
 
 const Row = memo(({ message }) => <li>{message.parts.map(({ content }) => content)}</li>)
 
@@ -10,7 +10,7 @@ const initialMessages = history.map(({ id, role, text }) => ({ id, role, parts: 
 function List({ conversation }) {
   const [connection] = useState(() => fetchServerSentEvents(conversation.url))
   const { messages, sendMessage } = useChat({ connection, initialMessages })
-  ready(conversation, sendMessage)
+  registerConversation(conversation, sendMessage)
   return (
     <ul data-answer={conversation.number}>
       {messages.map(message => (

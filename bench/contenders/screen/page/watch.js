@@ -1,18 +1,18 @@
 // Measures a page while answers stream: when each token was painted, and all frames.
 
-const { messages, conversations: given } = globalThis.plan
+const { messages, conversations: planned } = globalThis.plan
 
 /** Earlier messages of each conversation: ids, roles and texts. */
 export const history = Array.from({ length: messages }, (_, i) => {
   return {
     id: `message-${i}`,
     role: i % 2 ? 'assistant' : 'user',
-    text: `What the mill produced for the ${i}th time.`,
+    text: `What the mill said for the ${i}th time.`,
   }
 })
 
 /** Conversations to show, with their numbers. */
-export const conversations = given.map((conversation, number) => ({ ...conversation, number }))
+export const conversations = planned.map((conversation, number) => ({ ...conversation, number }))
 
 const now = () => performance.timeOrigin + performance.now()
 const root = document.getElementById('root')
@@ -26,16 +26,16 @@ sheet.replaceSync(`
 document.adoptedStyleSheets = [sheet]
 
 /** For each answer: number of tokens in the document, and the time at which each was painted. */
-const answers = conversations.map(() => ({ seen: 0, times: [] }))
+const answers = conversations.map(() => ({ shown: 0, times: [] }))
 const changed = new Set()
 const frames = []
 const allShown = Promise.withResolvers()
-let wanted = Number.POSITIVE_INFINITY
+let expectedTokens = Number.POSITIVE_INFINITY
 
 const LONGEST_TOKEN = 40
 
 /** Number of visible tokens of an answer: the number of the last token, which is in the last characters. */
-function seenIn(list) {
+function shownIn(list) {
   const text = list.lastElementChild?.lastChild
   if (text?.nodeType !== Node.TEXT_NODE) return 0
   // Reading the complete text would copy it each time.
@@ -49,9 +49,9 @@ new MutationObserver(records => {
   for (const { target } of records) lists.add((target.parentElement ?? target).closest('ul') ?? target)
   for (const list of lists) {
     const answer = answers[list.dataset?.answer]
-    const seen = answer ? seenIn(list) : 0
-    if (!answer || seen <= answer.seen) continue
-    answer.seen = seen
+    const shown = answer ? shownIn(list) : 0
+    if (!answer || shown <= answer.shown) continue
+    answer.shown = shown
     changed.add(answer)
   }
 }).observe(root, { subtree: true, childList: true, characterData: true })
@@ -65,14 +65,14 @@ const painted = new MessageChannel()
 const painting = []
 new ResizeObserver(() => {
   if (changed.size === 0) return
-  painting.push([...changed].map(answer => ({ answer, seen: answer.seen })))
+  painting.push([...changed].map(answer => ({ answer, shown: answer.shown })))
   changed.clear()
   painted.port2.postMessage('painted')
 }).observe(probe)
 painted.port1.onmessage = () => {
   const time = now()
-  for (const { answer, seen } of painting.shift()) while (answer.times.length < seen) answer.times.push(time)
-  if (answers.every(({ times }) => times.length >= wanted)) allShown.resolve()
+  for (const { answer, shown } of painting.shift()) while (answer.times.length < shown) answer.times.push(time)
+  if (answers.every(({ times }) => times.length >= expectedTokens)) allShown.resolve()
 }
 const frame = () => {
   frames.push(now())
@@ -81,11 +81,11 @@ const frame = () => {
 }
 requestAnimationFrame(frame)
 
-const asking = []
+const requests = []
 
 /** Registers the function that requests the answer of a conversation. */
-export function ready({ number }, ask) {
-  asking[number] = ask
+export function registerConversation({ number }, ask) {
+  requests[number] = ask
 }
 
 globalThis.bench = {
@@ -93,8 +93,8 @@ globalThis.bench = {
   rows: () => root.querySelectorAll('li').length,
   /** Requests all answers of `tokens` tokens, each by its number. */
   ask(tokens) {
-    wanted = tokens
-    for (const [number, ask] of asking.entries()) ask(String(number))
+    expectedTokens = tokens
+    for (const [number, ask] of requests.entries()) ask(String(number))
   },
   /** Resolves with the report when all tokens are painted. */
   async report() {

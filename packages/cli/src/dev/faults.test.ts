@@ -113,6 +113,8 @@ test('refuses faults by a foreign host or origin, or a wrong method, type or bod
     [415, fault(url, drop, { 'content-type': 'application/x-www-form-urlencoded' })],
     [415, fault(url, drop, { 'content-type': 'application/jsonp' })],
     [413, fault(url, `{"fault":"drop","tab":"${'t'.repeat(5_000)}"}`)],
+    // Two bytes per character: 3,000 characters, 6,000 bytes.
+    [413, fault(url, `{"fault":"drop","tab":"${'é'.repeat(3_000)}"}`)],
     [405, fetch(`${url}/studio/faults`)],
     [405, fetch(`${url}/studio/host`, { method: 'POST' })],
     [404, fetch(`${url}/studio/else`)],

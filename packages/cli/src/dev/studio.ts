@@ -149,16 +149,17 @@ async function parseFault(message: IncomingMessage): Promise<Fault | Refusal> {
   if (!/^application\/json\s*(;|$)/i.test(message.headers['content-type'] ?? '')) {
     return { status: 415, code: 'media_type_unknown', message: 'content-type: expected application/json' }
   }
-  let text = ''
-  message.setEncoding('utf8')
-  for await (const piece of message) {
-    text += piece
-    if (text.length > MAX_BODY_BYTES)
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of message as AsyncIterable<Buffer>) {
+    pieces.push(piece)
+    length += piece.length
+    if (length > MAX_BODY_BYTES)
       return { status: 413, code: 'body_too_large', message: `body: expected at most ${MAX_BODY_BYTES} bytes` }
   }
   let body: unknown
   try {
-    body = JSON.parse(text)
+    body = JSON.parse(Buffer.concat(pieces).toString())
   } catch {
     return invalid('body: expected JSON')
   }

@@ -19,7 +19,7 @@ export type ReplyEnding =
 export interface ReplyReaderOptions {
   readonly open: (signal: AbortSignal) => Promise<ChatStream>
   readonly reconnect: ((signal: AbortSignal) => Promise<ChatStream | null>) | undefined
-  readonly backoff: Backoff
+  readonly backoff: Backoff | undefined
   readonly onOpen: () => void
   /** Applies a chunk. Returns whether it was new. Throws if the reply cannot continue after it. */
   readonly onChunk: (chunk: ChatMessageChunk) => boolean

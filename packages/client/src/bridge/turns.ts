@@ -1,5 +1,5 @@
 import type { Message } from '@millrace/protocol'
-import { BACKOFF, type Backoff } from '@millrace/protocol/retry'
+import type { Backoff } from '@millrace/protocol/retry'
 import { type ChatCallbacks, type ChatFinish, invokeCallback } from '../chat/callbacks.ts'
 import type { SendResult } from '../chat/chat.ts'
 import type { ObservableState } from '../chat/observable-state.ts'
@@ -75,7 +75,7 @@ export class Turns {
 
   /** Asks for a reply, and reads it. Resolves as soon as the adapter has opened a stream or refused. */
   begin(messageId: string, runId: string, { code, open, onRefused }: TurnRequest): Promise<SendResult> {
-    const { adapter, conversationId, backoff = BACKOFF } = this.#options
+    const { adapter, conversationId, backoff } = this.#options
     return new Promise(resolve => {
       const turn: Turn = {
         runId,

@@ -20,7 +20,7 @@ const MAX_HELD_FRAMES = 64
 /** The connection of a followed session. */
 export interface ConnectionContext {
   readonly api: Api
-  readonly backoff: Backoff
+  readonly backoff: Partial<Backoff> | undefined
   /** Query parameters of every request. */
   readonly query: string
   /** A stream with room for the session. */

@@ -48,6 +48,18 @@ describe('reconnecting', () => {
     expect(follower.all).toEqual(['1 to 1'])
   })
 
+  test('backs off with the default delays if they are undefined', async () => {
+    vi.useFakeTimers()
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const backoff: object = { firstMs: undefined, longestMs: undefined }
+    followed(connect(server, { backoff }))
+    server.replies.push(new TypeError('no network'))
+    await vi.advanceTimersByTimeAsync(240)
+    expect(server.requests).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(20)
+    expect(server.requests).toHaveLength(2)
+  })
+
   test('reconnects after silence, and not after heartbeats', async () => {
     vi.useFakeTimers()
     const { follower } = followed(connect(server))

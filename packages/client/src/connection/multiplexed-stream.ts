@@ -1,5 +1,5 @@
 import { type Frame, ProtocolError, SseDecoder } from '@millrace/protocol'
-import { RetryDelay } from '@millrace/protocol/retry'
+import { BACKOFF, RetryDelay } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/chat-error.ts'
 import type { ConnectionContext, FollowedSession } from './followed-session.ts'
 
@@ -165,7 +165,10 @@ export class MultiplexedStream {
     if (isFinal || ++this.#unexpectedReplies === 2) {
       for (const followed of members) followed.fail({ code, message, retryable: !isFinal })
     }
-    return { reason: message, retryAfter: this.#unexpectedReplies > 1 ? this.context.backoff.longestMs : undefined }
+    return {
+      reason: message,
+      retryAfter: this.#unexpectedReplies > 1 ? (this.context.backoff?.longestMs ?? BACKOFF.longestMs) : undefined,
+    }
   }
 
   async #read(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Connection, ConnectionStatus, Entry, Snapshot, Subscriber, Subscription } from '@millrace/protocol'
-import { BACKOFF, type Backoff } from '@millrace/protocol/retry'
+import type { Backoff } from '@millrace/protocol/retry'
 import { Listeners } from '../notify/listeners.ts'
 import { Api, type ApiOptions } from './api.ts'
 import { type EntryIterator, iterateEntries } from './entry-iterator.ts'
@@ -50,7 +50,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
   #createContext(onClose?: () => void): ConnectionContext {
     const context: ConnectionContext = {
       api: this.api,
-      backoff: { ...BACKOFF, ...this.#options.backoff },
+      backoff: this.#options.backoff,
       query: this.#options.whole ? '&whole=true' : '',
       streamFor: followed => {
         for (const { stream } of this.#followed)

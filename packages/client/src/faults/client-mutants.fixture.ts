@@ -1,6 +1,6 @@
 import { decodeCursor, type Frame, type Message } from '@millrace/protocol'
 import { vi } from 'vitest'
-import { type Mutant, onceIn } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
+import { everyNth, type Mutant } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { Api } from '../connection/api.ts'
 import { FollowedSession } from '../connection/followed-session.ts'
 import { FlushScheduler } from '../notify/flush-scheduler.ts'
@@ -43,7 +43,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 3,
     found: /shows another session|went from|was not reported|timed out/,
     plant() {
-      const isTurn = onceIn(5)
+      const isTurn = everyNth(5)
       changeFrames(frame =>
         frame.type === 'entries' && isTurn() ? { ...frame, entries: frame.entries.slice(0, -1) } : frame,
       )
@@ -70,7 +70,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /timed out|shows another session/,
     plant() {
       const { schedule } = FlushScheduler.prototype
-      const isTurn = onceIn(3)
+      const isTurn = everyNth(3)
       vi.spyOn(FlushScheduler.prototype, 'schedule').mockImplementation(function (this: FlushScheduler) {
         if (!isTurn()) schedule.call(this)
       })

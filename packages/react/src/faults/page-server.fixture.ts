@@ -2,7 +2,7 @@
 
 import { agent, scriptedModel } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
-import { messages, reportEvent } from '../../../../scripts/faults/process.ts'
+import { messagesOfTest, reportEvent } from '../../../../scripts/faults/process.ts'
 import { ANSWER } from './answer.fixture.ts'
 
 interface ServeOrder {
@@ -11,7 +11,7 @@ interface ServeOrder {
   readonly port: number
 }
 
-for await (const { store, folder, port } of messages<ServeOrder>()) {
+for await (const { store, folder, port } of messagesOfTest<ServeOrder>()) {
   const model = scriptedModel([{ text: ANSWER }], { paceMs: 5 })
   const app = millrace({
     store,

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { bundle } from '../../../../scripts/faults/bundle.ts'
 import { firstSeed, reportFailed, reportPlayed, scheduleCount } from '../../../../scripts/faults/campaign.ts'
-import { child } from '../../../../scripts/faults/process.ts'
+import { startChildProcess } from '../../../../scripts/faults/process.ts'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import { Random } from '../../../../scripts/faults/random.ts'
 import { PAGE_MS, testBrowser } from '../browser.fixture.ts'
@@ -54,7 +54,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 /** A server that can be killed, behind a proxy that injects faults. Both stop at the end of the test. */
 class FaultyServer {
   readonly #store: string
-  #child = child(join(folder, 'server.js'))
+  #child = startChildProcess(join(folder, 'server.js'))
   #port = 0
   #proxy: FaultProxy | undefined
 
@@ -79,7 +79,7 @@ class FaultyServer {
 
   async killAndRestart(): Promise<void> {
     await this.#child.kill9()
-    this.#child = child(join(folder, 'server.js'))
+    this.#child = startChildProcess(join(folder, 'server.js'))
     await this.start()
   }
 }

@@ -10,7 +10,7 @@ import { type Engine, type InProcessOptions, inProcessEngine } from '../drive/en
 import { Notices } from '../drive/notices.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
-import { DEFAULT_BACKOFF } from '../model/backoff.ts'
+import { backoffOf } from '../model/backoff.ts'
 import { isSessionUnknown, isUnavailable, sessionUnknown, withLog } from '../session/log-errors.ts'
 import { runContextOf } from '../session/run-context.ts'
 import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '../session/upload.ts'
@@ -115,7 +115,7 @@ export class Runtime implements RunHost {
       logger: safe,
       telemetry: this.#telemetry,
       notices: this.#notices,
-      backoff: { ...DEFAULT_BACKOFF, ...options.backoff },
+      backoff: backoffOf(options.backoff),
       maxTakeovers: options.maxTakeovers ?? DEFAULT_MAX_TAKEOVERS,
       resolveContext: options.resolveContext,
     })

@@ -18,8 +18,8 @@ export function heartbeatOf(format: Format, padding = 0): Buffer {
   return Buffer.from(padding === 0 ? SSE_HEARTBEAT : `:${' '.repeat(padding)}\n\n`)
 }
 
-/** The content of an `entries` frame: a batch and its position. */
-export interface Piece {
+/** A batch with its position: the content of an `entries` frame. */
+export interface FrameBatch {
   readonly after: number
   readonly sequence: number
   readonly cursor: string
@@ -28,16 +28,16 @@ export interface Piece {
 
 /** The `entries` frame of a batch. Caches the JSON of the entries, and the bytes of each variant that connections need. */
 export class EntriesFrame {
-  readonly piece: Piece
+  readonly batch: FrameBatch
   readonly #sessionId: string
   #entriesJson: string | undefined
   #isPaused: boolean | null | undefined
   /** Cached bytes by variant: format, with or without `sessionId`, with or without `after`. */
   readonly #bytes: Buffer[] = []
 
-  constructor(sessionId: string, piece: Piece) {
+  constructor(sessionId: string, batch: FrameBatch) {
     this.#sessionId = sessionId
-    this.piece = piece
+    this.batch = batch
   }
 
   /**
@@ -45,12 +45,12 @@ export class EntriesFrame {
    * They contain `sessionId` if `isNamed`, and `after` if the frame does not directly follow the last one.
    */
   bytes(format: Format, isNamed: boolean, last: number | null): Buffer {
-    const { after } = this.piece
+    const { after } = this.batch
     const isNext = last === after
     const variant = (format === 'sse' ? 1 : 0) + (isNamed ? 2 : 0) + (isNext ? 4 : 0)
     const cached = this.#bytes[variant]
     if (cached) return cached
-    const { sequence, cursor } = this.piece
+    const { sequence, cursor } = this.batch
     const sessionField = isNamed ? `"sessionId":${JSON.stringify(this.#sessionId)},` : ''
     const afterField = isNext ? '' : `"after":${after},`
     const text = `{"type":"entries",${sessionField}${afterField}"sequence":${sequence},"entries":${this.#json()},"cursor":"${cursor}"}`
@@ -63,7 +63,7 @@ export class EntriesFrame {
   get isPaused(): boolean | null {
     if (this.#isPaused === undefined) {
       // Most batches contain no `run-*` chunk: the text search skips them quickly.
-      const { entries } = this.#json().includes(RUN_TYPE_PREFIX) ? this.piece : NO_ENTRIES
+      const { entries } = this.#json().includes(RUN_TYPE_PREFIX) ? this.batch : NO_ENTRIES
       const last = entries.findLast(({ chunk }) => STATUS_TYPES.has(chunk.type))
       this.#isPaused = last === undefined ? null : last.chunk.type === 'run-paused'
     }
@@ -71,28 +71,28 @@ export class EntriesFrame {
   }
 
   #json(): string {
-    this.#entriesJson ??= entriesJsonOf(this.piece) ?? entriesJson(this.piece)
+    this.#entriesJson ??= entriesJsonOf(this.batch) ?? entriesJson(this.batch)
     return this.#entriesJson
   }
 }
 
-/** The latest frame. The fan-out delivers a piece to all followers of a session in one task, so a cache of one is enough. */
+/** The latest frame. The fan-out delivers a batch to all followers of a session in one task, so a cache of one is enough. */
 let latest: EntriesFrame | undefined
 
-/** The frame of a piece, made once for all followers that get the same piece. */
-export function entriesFrameOf(sessionId: string, piece: Piece): EntriesFrame {
-  if (latest?.piece !== piece) latest = new EntriesFrame(sessionId, piece)
+/** The frame of a batch, made once for all followers that get the same batch. */
+export function entriesFrameOf(sessionId: string, batch: FrameBatch): EntriesFrame {
+  if (latest?.batch !== batch) latest = new EntriesFrame(sessionId, batch)
   return latest
 }
 
 /** Chunk types that pause a session or end a pause, and their common prefix in JSON. */
 const STATUS_TYPES = new Set(['run-paused', 'run-resumed', 'run-started', 'run-finished'])
 const RUN_TYPE_PREFIX = '"type":"run-'
-const NO_ENTRIES: Pick<Piece, 'entries'> = { entries: [] }
+const NO_ENTRIES: Pick<FrameBatch, 'entries'> = { entries: [] }
 
 /** The entries of a batch as the JSON in its frame. */
-function entriesJson(piece: Piece): string {
-  const frame = packFrame({ type: 'entries', ...piece, entries: piece.entries as Entry[] })
+function entriesJson(batch: FrameBatch): string {
+  const frame = packFrame({ type: 'entries', ...batch, entries: batch.entries as Entry[] })
   return JSON.stringify('entries' in frame ? frame.entries : [])
 }
 

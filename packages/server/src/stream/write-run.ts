@@ -54,8 +54,8 @@ export async function writeRun(
         const [first] = piece.entries
         if (last === null && first) assertIncarnation(identity, decodeCursor(piece.cursorAt(first.sequence)))
         // This connection must not see entries before the run.
-        const pieceOfRun = { ...piece, after: last ?? start }
-        channel.write(new EntriesFrame(sessionId, pieceOfRun).bytes(format, false, last))
+        const batch = { ...piece, after: last ?? start }
+        channel.write(new EntriesFrame(sessionId, batch).bytes(format, false, last))
         last = piece.sequence
         cursor = piece.cursor
         tracker.add(piece)

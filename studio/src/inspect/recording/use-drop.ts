@@ -4,16 +4,16 @@ import { useEffect, useState } from 'react'
 export function useDrop(selector: string, onFile: (file: File) => void): boolean {
   const [isOver, setOver] = useState(false)
   useEffect(() => {
-    const isHere = ({ target, dataTransfer }: DragEvent) =>
+    const isFileOverTarget = ({ target, dataTransfer }: DragEvent) =>
       target instanceof Element && target.closest(selector) !== null && dataTransfer?.types.includes('Files') === true
     const over = (event: DragEvent) => {
-      const isMine = isHere(event)
-      setOver(isMine)
-      if (isMine) event.preventDefault()
+      const isOverTarget = isFileOverTarget(event)
+      setOver(isOverTarget)
+      if (isOverTarget) event.preventDefault()
     }
     const drop = (event: DragEvent) => {
       setOver(false)
-      if (!isHere(event)) return
+      if (!isFileOverTarget(event)) return
       event.preventDefault()
       const file = event.dataTransfer?.files[0]
       if (file) onFile(file)

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useCopy } from '../../use-copy.ts'
 
 interface CopyButtonProps {
   readonly name: string
@@ -8,22 +8,10 @@ interface CopyButtonProps {
 
 /** Copies a text and confirms it. */
 export function CopyButton({ name, isDisabled, text }: CopyButtonProps) {
-  const [result, setResult] = useState<string>()
-  useEffect(() => {
-    if (result === undefined) return
-    const timer = setTimeout(() => setResult(undefined), 1500)
-    return () => clearTimeout(timer)
-  }, [result])
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text())
-      setResult('Copied')
-    } catch {
-      setResult('Copy failed')
-    }
-  }
+  const { result, copy } = useCopy()
+  if (copy === undefined) return null
   return (
-    <button type="button" disabled={isDisabled} onClick={() => void copy()}>
+    <button type="button" disabled={isDisabled} onClick={() => copy(text())}>
       <span aria-live="polite">{result ?? name}</span>
     </button>
   )

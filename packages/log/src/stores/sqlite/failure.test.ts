@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { child } from '../../../../../scripts/faults/process.ts'
+import { startChildProcess } from '../../../../../scripts/faults/process.ts'
 import { LogError } from '../../store/log-error.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { sqliteStore } from './index.ts'
@@ -105,7 +105,7 @@ describe('calls fail as unavailable, with advice', () => {
     await store.create('log', null)
     await store.close()
     for (const each of [path, subfolder, folder]) chmodSync(each, each === path ? 0o444 : 0o555)
-    const intruder = child(FIXTURE, ['intrude', path, 'another'])
+    const intruder = startChildProcess(FIXTURE, ['intrude', path, 'another'])
     const report = await intruder.event('failed')
     chmodSync(folder, 0o755)
     chmodSync(subfolder, 0o755)

@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { type Child, child } from '../../../../../scripts/faults/process.ts'
+import { type Child, startChildProcess } from '../../../../../scripts/faults/process.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
 
 const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.url))
 const { newPath, open } = testFolder()
-const start = (...args: string[]): Child => child(FIXTURE, args)
+const start = (...args: string[]): Child => startChildProcess(FIXTURE, args)
 
 interface Acked {
   readonly text: string

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { child } from '../../../../../scripts/faults/process.ts'
+import { startChildProcess } from '../../../../../scripts/faults/process.ts'
 import { sqliteStore } from './index.ts'
 import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
 
@@ -117,7 +117,7 @@ describe('a file that another process keeps locked', () => {
     // The connection of the event loop never waits for a lock.
     const timeouts = executed.mock.calls.flatMap(([sql]) => /busy_timeout = (\d+)/.exec(sql)?.slice(1) ?? [])
     expect(timeouts).toEqual(['0'])
-    const holder = child(FIXTURE, ['lock', path])
+    const holder = startChildProcess(FIXTURE, ['lock', path])
     await holder.event('locked')
     let answered = 0
     const appends = ['a', 'b', 'c'].map(text => store.append('log', batch(text), guest()).finally(() => answered++))
@@ -133,7 +133,7 @@ describe('a file that another process keeps locked', () => {
     const path = newPath()
     const store = open({ path })
     await store.create('log', null)
-    const holder = child(FIXTURE, ['lock', path])
+    const holder = startChildProcess(FIXTURE, ['lock', path])
     await holder.event('locked')
     await expect(store.append('log', batch('a'), guest())).rejects.toMatchObject({
       code: 'unavailable',

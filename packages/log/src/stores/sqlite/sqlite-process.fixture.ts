@@ -1,6 +1,6 @@
 // A process that shares a file of logs with its test. Its first argument names what it does.
 import { DatabaseSync } from 'node:sqlite'
-import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
+import { messagesOfTest, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { sqliteStore } from './index.ts'
 
 const [, , act = '', path = '', streamId = '', option = ''] = process.argv
@@ -96,7 +96,7 @@ const actions: Record<string, () => Promise<void>> = {
 
 /** Waits for the test's message. */
 async function messageReceived(): Promise<void> {
-  for await (const _ of messages()) return
+  for await (const _ of messagesOfTest()) return
 }
 
 function batch(...texts: string[]) {

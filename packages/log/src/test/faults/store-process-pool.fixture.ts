@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { bundle } from '../../../../../scripts/faults/bundle.ts'
-import { type Child, child } from '../../../../../scripts/faults/process.ts'
+import { type Child, startChildProcess } from '../../../../../scripts/faults/process.ts'
 import type { ProcessMessage, ProcessOrder } from './store-process-messages.fixture.ts'
 import type { StoreSpec } from './store-spec.fixture.ts'
 
@@ -64,7 +64,7 @@ export class StoreProcessPool {
   }
 
   #start(): Child {
-    return child(join(this.#folder, 'process.js'), [this.#kind])
+    return startChildProcess(join(this.#folder, 'process.js'), [this.#kind])
   }
 }
 

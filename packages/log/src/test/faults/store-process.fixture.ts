@@ -4,7 +4,7 @@
 import { flushCompileCache } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
+import { messagesOfTest, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { StreamManager } from '../../manager/stream-manager.ts'
 import { LogError } from '../../store/log-error.ts'
 import type { LogStore } from '../../store/log-store.ts'
@@ -128,7 +128,7 @@ flushCompileCache()
 await reportEvent('ready')
 let work: StoreWork | undefined
 let lock: DatabaseSync | undefined
-for await (const order of messages<ProcessOrder>()) {
+for await (const order of messagesOfTest<ProcessOrder>()) {
   if (order.do === 'open') work = new StoreWork(await openStoreSpec(order.store), order)
   else if (order.do === 'lock') {
     lock = new DatabaseSync(order.path, { timeout: 10_000 })

@@ -58,18 +58,24 @@ describe('retry', () => {
     expect(other.logged.map(({ cause }) => String(cause)).join()).toContain('the rule')
   })
 
-  test('increases the delay up to the longest', async () => {
+  const OMITTED: object = { firstMs: undefined, longestMs: undefined }
+
+  test.each([
+    ['its own', { firstMs: 100, longestMs: 300 }, {}, [100, 200, 300, 300]],
+    ['the runtime', {}, { firstMs: 200, longestMs: 300 }, [200, 300, 300, 300]],
+    ['the defaults', {}, OMITTED, [1_000, 2_000, 4_000, 8_000]],
+  ])('increases the delay up to the longest, with the delays of %s', async (_, own, backoff, delays) => {
     const cluster = new VirtualCluster()
     const at: number[] = []
     const run = () => {
       at.push(cluster.clock.now())
       throw new Error('no')
     }
-    const testWorkflow = single({ run, retry: { attempts: 5, backoff: { firstMs: 100, longestMs: 300 } } })
-    const { runtime } = cluster.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 } })
+    const testWorkflow = single({ run, retry: { attempts: 5, backoff: own } })
+    const { runtime } = cluster.process(() => [], { workflows: [testWorkflow], engine: { pollMs: 50 }, backoff })
     await runtime.start({ workflow: testWorkflow, input: 'Go.', session: 's', runId: 'r' })
     expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
-    expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual([100, 200, 300, 300])
+    expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual(delays)
   })
 
   test('counts failures in the log, also across processes', async () => {

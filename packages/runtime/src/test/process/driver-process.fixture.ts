@@ -4,7 +4,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { LogStore } from '@millrace/log'
-import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
+import { messagesOfTest, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { agent } from '../../define/agent.ts'
 import { createWorker, type Worker } from '../../index.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
@@ -73,7 +73,7 @@ function isFirst(ledger: string, key: string): boolean {
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
 let work: DriverWork | AnsweringProcess | undefined
-for await (const order of messages<ProcessOrder>()) {
+for await (const order of messagesOfTest<ProcessOrder>()) {
   if (order.do === 'open') work = await open(order)
   else if (order.do === 'close') await work?.close()
   else if (work instanceof AnsweringProcess) work.answer()

@@ -3,7 +3,7 @@
 import { flushCompileCache } from 'node:module'
 import { type LogStore, openStore } from '@millrace/log'
 import { createWorker, type Logger } from '@millrace/runtime'
-import { messages, reportEvent } from '../../../../../scripts/faults/process.ts'
+import { messagesOfTest, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { ENGINE_OPTIONS, WORKER_OPTIONS } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { createApp } from './cluster-app.fixture.ts'
 import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
@@ -26,7 +26,7 @@ async function open(url: string): Promise<LogStore> {
 }
 
 flushCompileCache()
-for await (const order of messages<ClusterOrder>()) {
+for await (const order of messagesOfTest<ClusterOrder>()) {
   const store = await open(order.store)
   if (order.do === 'serve') {
     const { port } = await createApp(store, logger).listen({ port: order.port })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { expectFound } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
+import { expectMutantFound } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { InProcessServer } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { createApp } from './cluster-app.fixture.ts'
 import { playFollowSchedule } from './follow-schedule.fixture.ts'
@@ -19,5 +19,5 @@ describe('schedules', () => {
     await server.close()
   })
 
-  test.each(MUTANTS)('find $name', mutant => expectFound(mutant, { open, play: playFollowSchedule }))
+  test.each(MUTANTS)('find $name', mutant => expectMutantFound(mutant, { open, play: playFollowSchedule }))
 })

@@ -3,7 +3,7 @@ import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, isDraftChunk } from '@millrace/protocol'
 import { Run } from '@millrace/runtime'
 import { vi } from 'vitest'
-import { type Mutant, onceIn } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
+import { everyNth, type Mutant } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { Follower } from '../../stream/follower.ts'
 import { EntriesFrame } from '../../stream/format.ts'
 
@@ -63,7 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 2,
     found: /misses \d+/,
     plant() {
-      const isDue = onceIn(3)
+      const isDue = everyNth(3)
       changeReads(batch => {
         const last = batch.entries.findLast(({ chunk }) => isDraftChunk(chunk))
         return last && isDue() ? { ...batch, entries: batch.entries.filter(entry => entry !== last) } : batch
@@ -76,7 +76,7 @@ export const MUTANTS: readonly Mutant[] = [
     found: /duplicate: |no frame: /,
     plant() {
       const { bytes } = EntriesFrame.prototype
-      const isDue = onceIn(7)
+      const isDue = everyNth(7)
       vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, ...args) {
         const once = bytes.apply(this, args)
         return isDue() ? Buffer.concat([once, once]) : once
@@ -88,7 +88,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 3,
     found: /gap: |no frame: /,
     plant() {
-      const isDue = onceIn(7)
+      const isDue = everyNth(7)
       changeReads(batch => (isDue() ? { ...batch, after: batch.after + 1 } : batch))
     },
   },
@@ -99,7 +99,7 @@ export const MUTANTS: readonly Mutant[] = [
     plant() {
       const { bytes } = EntriesFrame.prototype
       vi.spyOn(EntriesFrame.prototype, 'bytes').mockImplementation(function (this: EntriesFrame, format, isNamed) {
-        return bytes.call(this, format, isNamed, this.piece.after)
+        return bytes.call(this, format, isNamed, this.batch.after)
       })
     },
   },

@@ -1,14 +1,14 @@
 import type { Backend } from '../../contenders/log/target.ts'
-import type { Callee } from '../../contenders/runtime/children.ts'
+import type { Callee } from '../../contenders/runtime/sub-agents.ts'
 import type { Benchmark, Contender } from '../../harness/suite.ts'
-import { needs } from './places.ts'
+import { needs } from './backends.ts'
 
 /** Backends that do their work in this process, so that CPU time is complete. */
 const backends: readonly Backend[] = ['memory', 'sqlite']
-const module = () => import('../../contenders/runtime/children.ts')
+const module = () => import('../../contenders/runtime/sub-agents.ts')
 
 /** Cost of parallel sub-agents, by their number. */
-export function childrenBenchmark(quick: boolean): Benchmark {
+export function subAgentsBenchmark(quick: boolean): Benchmark {
   const numbers = [1, 10, 100] as const
   const nameOf = (backend: Backend, callee: Callee, calls: number): string => `${calls} ${callee}s a run, ${backend}`
   const contender = (backend: Backend, callee: Callee, calls: number): Contender => {
@@ -36,7 +36,7 @@ export function childrenBenchmark(quick: boolean): Benchmark {
 }
 
 /** Cost of a turn in a session with many earlier sub-agents. */
-export function formerChildrenBenchmark(quick: boolean): Benchmark {
+export function earlierSubAgentsBenchmark(quick: boolean): Benchmark {
   const numbers = quick ? [100, 300] : [100, 1_000, 5_000]
   const nameOf = (callee: Callee, earlier: number): string => `after ${earlier.toLocaleString('en')} ${callee}s`
   const load = { pieces: 1, items: quick ? 5 : 20 }
@@ -46,7 +46,7 @@ export function formerChildrenBenchmark(quick: boolean): Benchmark {
   }
   const [few, many] = [numbers[0] as number, numbers.at(-1) as number]
   return {
-    name: 'former-sub-agents',
+    name: 'earlier-sub-agents',
     title: 'a turn with one sub-agent, in a session in memory with many earlier ones; and the same with tools',
     item: 'turn',
     trial: 10,

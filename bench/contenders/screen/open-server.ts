@@ -18,15 +18,15 @@ export interface Conversation {
 }
 
 /** URL of a page, and its conversations. */
-export interface Address {
+export interface PageAddress {
   readonly page: string
   readonly conversations: readonly Conversation[]
 }
 
 /** A running server. */
-export interface Server {
+export interface SystemServer {
   /** Uses this script for the following answers. */
-  show(setup: ScreenSetup, script: ScriptedAnswers): Promise<Address>
+  show(setup: ScreenSetup, script: ScriptedAnswers): Promise<PageAddress>
 }
 
 /** The earlier messages of a conversation. */
@@ -40,7 +40,7 @@ export const historyOf = (count: number): { id: string; role: 'user' | 'assistan
   })
 
 /** Starts the server of a system, which serves the page in `folder`. */
-export async function openServer(system: System, folder: string): Promise<Server> {
+export async function openServer(system: System, folder: string): Promise<SystemServer> {
   switch (system) {
     case 'ours':
       return (await import('./serve-ours.ts')).openOurs(folder)

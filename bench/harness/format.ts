@@ -1,18 +1,18 @@
 import type { Unit } from './suite.ts'
 
 /** Three significant digits, without an exponent. */
-export function figure(value: number): string {
+export function formatFigure(value: number): string {
   if (!Number.isFinite(value)) return '-'
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : value >= 1 ? 2 : 3)
 }
 
 /** Three significant digits with thousands separators. */
-export function large(value: number): string {
+export function formatLarge(value: number): string {
   return Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString('en') : '-'
 }
 
 /** Formats the cost of an item with its unit. Times are scaled to ns, µs, ms or s. */
-export function cost(value: number, unit: Unit): string {
+export function formatCost(value: number, unit: Unit): string {
   switch (unit) {
     case 'cpu':
     case 'wall':
@@ -20,14 +20,14 @@ export function cost(value: number, unit: Unit): string {
     case 'latency':
       return time(value * 1e6)
     case 'bytes':
-      return value >= 1e4 ? `${large(value / 1000)} kB` : `${figure(value)} B`
+      return value >= 1e4 ? `${formatLarge(value / 1000)} kB` : `${formatFigure(value)} B`
     case 'times':
-      return figure(value)
+      return formatFigure(value)
   }
 }
 
 function time(ns: number): string {
-  if (ns < 1e3) return `${figure(ns)} ns`
-  if (ns < 1e6) return `${figure(ns / 1e3)} µs`
-  return ns < 1e9 ? `${figure(ns / 1e6)} ms` : `${figure(ns / 1e9)} s`
+  if (ns < 1e3) return `${formatFigure(ns)} ns`
+  if (ns < 1e6) return `${formatFigure(ns / 1e3)} µs`
+  return ns < 1e9 ? `${formatFigure(ns / 1e6)} ms` : `${formatFigure(ns / 1e9)} s`
 }

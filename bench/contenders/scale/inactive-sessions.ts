@@ -6,74 +6,79 @@ import { type Job, job } from '../../harness/suite.ts'
 import type { Backend } from '../log/target.ts'
 import { inParallel } from '../runtime/in-parallel.ts'
 import { modelOf, textParts, toolCallParts } from '../runtime/model.ts'
-import { bytesEach, memory, memoryRemark } from './memory.ts'
-import { openServing, type Serving } from './ours.ts'
+import { bytesPerItem, memory, memoryRemark } from './memory.ts'
+import { openRunServer, type RunServer } from './ours.ts'
 
 /** Idle: its run has ended. Paused: its run waits for approval. */
-export type Rest = 'idle' | 'paused'
+export type InactiveState = 'idle' | 'paused'
 
 /** Sessions that are started or read at once. */
 const WIDTH = 64
 /** Minimum number of sessions that are read at the end. */
-const LOOKED_AT = 50
+const MIN_READ_SESSIONS = 50
 /** Tokens of an answer. */
 const TOKENS = 50
 
 const toolCallId = 'call-1'
 
 /** Starts sessions and waits until they are idle or paused. Then reads some of them, after approval if they are paused. */
-export async function sessionsAtRest(backend: Backend, rest: Rest, count: number, workIndex: number): Promise<Job> {
-  const serving = await openServing(backend, 16)
+export async function inactiveSessions(
+  backend: Backend,
+  state: InactiveState,
+  count: number,
+  workIndex: number,
+): Promise<Job> {
+  const server = await openRunServer(backend, 16)
   const { deltas } = answer(TOKENS, workIndex)
-  const model = rest === 'idle' ? modelOf(() => textParts(deltas)) : asking(deltas)
-  const every = Math.ceil(count / LOOKED_AT)
+  const model = state === 'idle' ? modelOf(() => textParts(deltas)) : approvalModel(deltas)
+  const interval = Math.ceil(count / MIN_READ_SESSIONS)
   return job(
     async () => {
       // Derived names, so that no list of them is retained.
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
-      await inParallel(Math.min(WIDTH, count), WIDTH, n => begin(serving, `first-${idOf(n)}`, model))
+      await inParallel(Math.min(WIDTH, count), WIDTH, n => runToStop(server, `first-${idOf(n)}`, model))
       const before = await memory(count)
       const states = new Map<string, number>()
       await inParallel(count, WIDTH, async n => {
-        const state = await begin(serving, idOf(n), model)
-        states.set(state, (states.get(state) ?? 0) + 1)
+        const status = await runToStop(server, idOf(n), model)
+        states.set(status, (states.get(status) ?? 0) + 1)
       })
       const after = await memory(count)
-      const texts = await inParallel(Math.ceil(count / every), WIDTH, n =>
-        textOf(serving, rest, idOf(n * every), model),
+      const texts = await inParallel(Math.ceil(count / interval), WIDTH, n =>
+        textOf(server, state, idOf(n * interval), model),
       )
       return { states: [...states], before, after, texts: [...new Set(texts)] }
     },
     ({ states, texts }) => {
-      deepStrictEqual(states, [[rest === 'idle' ? 'completed' : 'paused', count]])
+      deepStrictEqual(states, [[state === 'idle' ? 'completed' : 'paused', count]])
       deepStrictEqual(texts, [deltas.join('')])
     },
-    ({ before, after }) => [bytesEach(before, after, count)],
+    ({ before, after }) => [bytesPerItem(before, after, count)],
     ({ before, after }) => [memoryRemark(before, after, count, 'session')],
   )
 }
 
-const asking = (deltas: readonly string[]): LanguageModelV4 =>
+const approvalModel = (deltas: readonly string[]): LanguageModelV4 =>
   modelOf(step =>
     step === 0
       ? toolCallParts({ toolCallId, toolName: 'echo', input: '{"text":"to be approved"}' })
       : textParts(deltas),
   )
 
-function begin({ withModel, start }: Serving, id: string, model: LanguageModelV4): Promise<string> {
+function runToStop({ withModel, start }: RunServer, id: string, model: LanguageModelV4): Promise<string> {
   return withModel([id], model, async () => (await (await start(id)).result()).status)
 }
 
 /** Text of a session, after approval if it is paused. */
 function textOf(
-  { runtime, withModel }: Serving,
-  rest: Rest,
+  { runtime, withModel }: RunServer,
+  state: InactiveState,
   id: string,
   model: LanguageModelV4,
 ): Promise<string | undefined> {
   return withModel([id], model, async () => {
-    if (rest === 'paused') {
+    if (state === 'paused') {
       await runtime.answer(id, { kind: 'approval', id: `${id}::${toolCallId}`, approved: true })
       await runtime.run(id, id).result()
     }

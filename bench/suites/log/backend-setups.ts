@@ -6,7 +6,7 @@ export const SIZES = [1, 16, 256]
 export const MIN_SHARE = 0.6
 
 /** A backend and its benchmark parameters. */
-export interface Place {
+export interface BackendSetup {
   backend: Backend
   title: string
   needs: readonly ServiceName[]
@@ -22,7 +22,7 @@ export interface Place {
   items(size: number, logs: number): number
 }
 
-export const places: Place[] = [
+export const backendSetups: BackendSetup[] = [
   {
     backend: 'memory',
     title: 'memory',
@@ -74,4 +74,4 @@ export const places: Place[] = [
   },
 ]
 
-export const inLogs = (logs: number): string => (logs === 1 ? 'one log' : `${logs} logs`)
+export const logCountText = (logs: number): string => (logs === 1 ? 'one log' : `${logs} logs`)
