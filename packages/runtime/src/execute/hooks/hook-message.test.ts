@@ -1,4 +1,4 @@
-// The model's own answers in its prompt, independent of what readers see.
+// Which parts of its own answers the model gets back in its next prompt. What readers see does not matter.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
@@ -21,7 +21,7 @@ const parts: LanguageModelV4StreamPart[] = [
   file,
   { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}', ...openai('fc_1') },
 ]
-const otherParts = [
+const returnedParts = [
   { type: 'reasoning', text: 'I think.', providerOptions: { openai: { itemId: 'rs_1' } } },
   file,
   { type: 'text', text: '[file image/png]' },
@@ -40,12 +40,12 @@ test.each([
   ['an object', { outputSchema }],
   ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }],
   ['an object, nothing shown', { outputSchema, emit: false }],
-])('of %s: thoughts, files and text next to calls', async (_, options) => {
+])('returns thoughts, files and text beside calls to the model: %s', async (_, options) => {
   const { model, modelCalls } = recordingModel(({ turnAnswers }) => (turnAnswers === 0 ? { parts } : { text: FITTING }))
   const { log } = await runNode(() => useReason({ model, input: 'x', tools: [look], ...options }))
   const messages = modelCalls[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
-  expect(byType(messages[1]?.content)).toMatchObject(byType(otherParts))
+  expect(byType(messages[1]?.content)).toMatchObject(byType(returnedParts))
   expect(textIn(log)).toBe('outputSchema' in options ? '' : `Let me look.${FITTING}`)
 })
 
@@ -53,47 +53,50 @@ test.each([
   ['text', {}, JSON.stringify({ draftText: 'Perhaps.' })],
   ['an object', { outputSchema }, JSON.stringify({ output: { a: 'd' } })],
   ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }, '{"output":{"a":"d"}}'],
-])('of both passes of %s; the thoughts of the draft are removed with its text', async (_, options, draft) => {
-  const interruptRequest = { kind: 'text', question: 'Why?' }
-  const first = JSON.stringify({ ...JSON.parse(draft), interruptRequest })
-  const drafted: LanguageModelV4StreamPart[] = [
-    { type: 'reasoning-start', id: 'r', ...openai('rs_2') },
-    { type: 'reasoning-end', id: 'r' },
-    { ...file, mediaType: 'image/gif' },
-    { type: 'text-start', id: 't' },
-    { type: 'text-delta', id: 't', delta: first },
-    { type: 'text-end', id: 't' },
-  ]
-  const again = parts.map(part => (part.type === 'tool-call' ? { ...part, toolCallId: 'd' } : part))
-  const { model, modelCalls } = recordingModel(({ options: { prompt } }) => {
-    const isAnswered = JSON.stringify(prompt).includes('The person answered')
-    const results = prompt.filter(({ role }) => role === 'tool').length
-    if (isAnswered) return results === 1 ? { parts: again } : { text: FITTING }
-    return { parts: results === 0 ? parts : drafted }
-  })
-  const paused = await runNode(() =>
-    useReason({
-      model,
-      input: 'x',
-      tools: [look],
-      interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
-      ...options,
-    }),
-  )
-  const { log, result } = await answerInterrupt(paused, 'because')
-  expect(result.status).toBe('completed')
-  expect(modelCalls).toHaveLength(4)
-  const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])
-    .filter(({ role }) => role !== 'system')
-    .slice(1)
-  expect(byType(called?.content)).toMatchObject(byType(otherParts))
-  expect(looked?.role).toBe('tool')
-  expect(wrote?.content).toMatchObject([
-    { type: 'file', mediaType: 'image/gif' },
-    { text: '[file image/gif]' },
-    { text: first },
-  ])
-  expect(person?.role).toBe('user')
-  expect(byType(calledAgain?.content)).toMatchObject(byType(otherParts))
-  expect(textIn(log)).toBe('')
-})
+])(
+  'returns the answers of both passes to the model, and removes the thoughts of the draft with its text: %s',
+  async (_, options, draft) => {
+    const interruptRequest = { kind: 'text', question: 'Why?' }
+    const first = JSON.stringify({ ...JSON.parse(draft), interruptRequest })
+    const drafted: LanguageModelV4StreamPart[] = [
+      { type: 'reasoning-start', id: 'r', ...openai('rs_2') },
+      { type: 'reasoning-end', id: 'r' },
+      { ...file, mediaType: 'image/gif' },
+      { type: 'text-start', id: 't' },
+      { type: 'text-delta', id: 't', delta: first },
+      { type: 'text-end', id: 't' },
+    ]
+    const again = parts.map(part => (part.type === 'tool-call' ? { ...part, toolCallId: 'd' } : part))
+    const { model, modelCalls } = recordingModel(({ options: { prompt } }) => {
+      const isAnswered = JSON.stringify(prompt).includes('The person answered')
+      const results = prompt.filter(({ role }) => role === 'tool').length
+      if (isAnswered) return results === 1 ? { parts: again } : { text: FITTING }
+      return { parts: results === 0 ? parts : drafted }
+    })
+    const paused = await runNode(() =>
+      useReason({
+        model,
+        input: 'x',
+        tools: [look],
+        interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
+        ...options,
+      }),
+    )
+    const { log, result } = await answerInterrupt(paused, 'because')
+    expect(result.status).toBe('completed')
+    expect(modelCalls).toHaveLength(4)
+    const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])
+      .filter(({ role }) => role !== 'system')
+      .slice(1)
+    expect(byType(called?.content)).toMatchObject(byType(returnedParts))
+    expect(looked?.role).toBe('tool')
+    expect(wrote?.content).toMatchObject([
+      { type: 'file', mediaType: 'image/gif' },
+      { text: '[file image/gif]' },
+      { text: first },
+    ])
+    expect(person?.role).toBe('user')
+    expect(byType(calledAgain?.content)).toMatchObject(byType(returnedParts))
+    expect(textIn(log)).toBe('')
+  },
+)
