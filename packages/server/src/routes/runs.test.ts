@@ -217,7 +217,7 @@ describe('a client that leaves', () => {
     const run = (await testServer.app.runtime()).run('s', 'slow-run')
     await reader.cancel()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'one' })
-    expect(testServer.slow.counted.cuts).toBe(1)
+    expect(testServer.slow.counted.aborts).toBe(1)
     const held = await testServer.storeContent()
     expect(held).toContain('the client disconnected')
   })
@@ -229,7 +229,7 @@ describe('a client that leaves', () => {
     testServer.slow.go()
     const result = await (await testServer.app.runtime()).run('s', 'slow-run').result()
     expect(result).toMatchObject({ status: 'completed', text: 'one two' })
-    expect(testServer.slow.counted.cuts).toBe(0)
+    expect(testServer.slow.counted.aborts).toBe(0)
   })
 
   it('stops a run with onDisconnect stop over a socket too', async () => {

@@ -179,7 +179,7 @@ describe('a deleted session', () => {
       404,
       'session_unknown',
     ])
-    await expect.poll(() => testServer.slow.counted.cuts).toBe(1)
+    await expect.poll(() => testServer.slow.counted.aborts).toBe(1)
     const { status } = await testServer.run('s', { agent: 'echo', input: 'Mine now' }, 'bob')
     expect(status).toBe(200)
     const { json } = await testServer.send({ path: '/api/sessions/s', user: 'bob' })

@@ -67,17 +67,17 @@ const question = workflow({
 
 type Part = NonNullable<ScriptedAnswer['parts']>[number]
 
-const CUT = Symbol('cut')
+const ABORTED = Symbol('aborted')
 
-/** Waits until a call is aborted. */
-const cutOff = (signal: AbortSignal | undefined): Promise<typeof CUT> =>
-  new Promise(resolve => signal?.addEventListener('abort', () => resolve(CUT)))
+/** Resolves when the call is aborted. */
+const abortOf = (signal: AbortSignal | undefined): Promise<typeof ABORTED> =>
+  new Promise(resolve => signal?.addEventListener('abort', () => resolve(ABORTED)))
 
-/** An agent that writes one word, and the second when released; `cuts` counts the calls that were aborted before. */
+/** An agent that writes one word, and the second after `go`. `counted.aborts` counts calls that were aborted before. */
 function slow() {
   const gate = Promise.withResolvers<void>()
   const inner = scriptedModel([{ text: 'one two' }])
-  const counted = { cuts: 0 }
+  const counted = { aborts: 0 }
   const model: typeof inner = {
     ...inner,
     async doStream(call) {
@@ -88,8 +88,8 @@ function slow() {
         async transform(part, controller) {
           const isNext = part.type === 'text-delta' && !isFirst
           if (part.type === 'text-delta') isFirst = false
-          if (isNext && (await Promise.race([gate.promise, cutOff(abortSignal)])) === CUT) {
-            counted.cuts++
+          if (isNext && (await Promise.race([gate.promise, abortOf(abortSignal)])) === ABORTED) {
+            counted.aborts++
             controller.error(abortSignal?.reason)
           } else controller.enqueue(part)
         },
@@ -134,7 +134,7 @@ export function shared<T>(
   let all: { readonly testServer: TwoUserServer; readonly ready: T }
   beforeAll(async () => {
     const testServer = new TwoUserServer(options)
-    all = { testServer: testServer, ready: await prepare(testServer) }
+    all = { testServer, ready: await prepare(testServer) }
   })
   afterAll(() => all.testServer.app.close())
   return () => all
