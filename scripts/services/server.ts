@@ -28,7 +28,7 @@ export type Service = {
 }
 
 /** Handle of a copy. It can be restored several times, by its own server only. */
-type Copy = { readonly of: string; readonly name: string }
+type Copy = { readonly folder: string; readonly name: string }
 
 export type Command = { program: string; args: string[] }
 
@@ -157,10 +157,10 @@ function service(kind: ServerKind, folder: string, port: number, supervisor: Sup
       if (answers) await kind.settle?.(port)
       const name = `copy-${++copies}`
       await supervisor.order({ verb: 'copy', copy: name })
-      return { of: folder, name }
+      return { folder, name }
     }),
-    restore: verb(async ({ of, name }: Copy) => {
-      if (of !== folder)
+    restore: verb(async ({ folder: copied, name }: Copy) => {
+      if (copied !== folder)
         throw new Error('expected a copy of this server, found a copy of another server: restore it with that server')
       await supervisor.order({ verb: 'restore', copy: name })
       await begin()
