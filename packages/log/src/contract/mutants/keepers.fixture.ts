@@ -296,7 +296,9 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'snapshots are kept by insertion order',
-    caught: { 'snapshots: keeps the given number of newest ones, by sequence': /the snapshots after an older one was put/ },
+    caught: {
+      'snapshots: keeps the given number of newest ones, by sequence': /the snapshots after an older one was put/,
+    },
     within: ['snapshotsAndBlobs', 'invalidArguments'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
