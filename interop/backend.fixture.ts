@@ -195,9 +195,9 @@ export class Backend {
   }
 
   #agents(): Agent[] {
-    const of = (name: string, script: (prompt: ScriptedPrompt) => ScriptedAnswer, rest: object = {}): Agent =>
+    const counting = (name: string, script: (prompt: ScriptedPrompt) => ScriptedAnswer, rest: object = {}): Agent =>
       agent({ name, model: this.#model(name, script), ...rest })
-    const counted = of('counted', ({ lastText }) => ({ text: `Counted: ${lastText}` }))
+    const counted = counting('counted', ({ lastText }) => ({ text: `Counted: ${lastText}` }))
     const held = gatedModel(() => {
       this.calls['holder'] = (this.calls['holder'] ?? 0) + 1
       return [TEXT[0], this.gate, TEXT[1]]
@@ -207,8 +207,8 @@ export class Backend {
       return isDone ? [[...TEXT[0], ...TEXT[1]], this.gate, []] : [INPUT[0], this.gate, INPUT[1]]
     })
     return [
-      of('teller', ({ lastText }) => ({ reasoning: 'What did they say?', text: `You said: ${lastText}` })),
-      of(
+      counting('teller', ({ lastText }) => ({ reasoning: 'What did they say?', text: `You said: ${lastText}` })),
+      counting(
         'weigher',
         ({ turnAnswers, key }) =>
           turnAnswers === 0
@@ -222,7 +222,7 @@ export class Backend {
             : { text: 'Oats are heavier.' },
         { tools: [weigh], initialState: {}, parallelCalls: 2 },
       ),
-      of(
+      counting(
         'seller',
         ({ turnAnswers, key }) =>
           turnAnswers === 0
@@ -230,7 +230,7 @@ export class Backend {
             : { text: 'So much for the flour.' },
         { tools: [sell] },
       ),
-      of(
+      counting(
         'guide',
         ({ turnAnswers, key }) =>
           turnAnswers === 0
@@ -238,16 +238,16 @@ export class Backend {
             : { text: 'Now I know.' },
         { tools: [locate] },
       ),
-      of(
+      counting(
         'breaker',
         ({ turnAnswers, key }) =>
           turnAnswers === 0 ? { calls: [{ name: 'broken', input: {}, id: `${key}-b` }] } : { text: 'It broke.' },
         { tools: [broken] },
       ),
-      of('lister', () => ({ text: JSON.stringify(INVENTORY), pieceLength: 6 }), {
+      counting('lister', () => ({ text: JSON.stringify(INVENTORY), pieceLength: 6 }), {
         outputSchema: z.object({ title: z.string(), rows: z.array(z.object({ name: z.string(), kilos: z.number() })) }),
       }),
-      of('librarian', () => ({
+      counting('librarian', () => ({
         text: 'See these.',
         parts: [
           { type: 'source', sourceType: 'url', id: 'src-1', url: 'https://example.test/mill', title: 'The mill' },
@@ -262,11 +262,11 @@ export class Backend {
           { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBORw0KGgo=' } },
         ],
       })),
-      of('signer', () => ({
+      counting('signer', () => ({
         text: 'Signed.',
         parts: [{ type: 'response-metadata', id: 'answer-1', modelId: 'scripted-1' }],
       })),
-      of(
+      counting(
         'searcher',
         ({ key }) => ({
           parts: [
@@ -288,11 +288,11 @@ export class Backend {
         }),
         { tools: [providerTool({ name: 'web', id: 'backend.web', args: {} })] },
       ),
-      of('stumbler', () => ({
+      counting('stumbler', () => ({
         text: 'It began well',
         error: new ProviderError('provider_invalid_request', 'no more', { retryable: false }),
       })),
-      of('stammerer', prompt =>
+      counting('stammerer', prompt =>
         attemptOf(prompt) === 1
           ? {
               reasoning: 'Hm, well.',
@@ -303,7 +303,7 @@ export class Backend {
       ),
       agent({ name: 'holder', model: held }),
       agent({ name: 'scribe', model: writing, tools: [weigh] }),
-      of(
+      counting(
         'boss',
         ({ turnAnswers, key }) =>
           turnAnswers === 0

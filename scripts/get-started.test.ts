@@ -79,7 +79,7 @@ test('the answer continues after the server was killed, and the tool does not ru
     listening,
   ])
   const killed = events.findIndex(event => event.type === 'command' && event.line.startsWith('kill'))
-  const texts = (of: typeof events) => of.flatMap(event => (event.type === 'answer' ? [event.text] : []))
+  const texts = (list: typeof events) => list.flatMap(event => (event.type === 'answer' ? [event.text] : []))
   expect(texts(events.slice(0, killed)).at(-1)).not.toMatch(ANSWER)
   expect(texts(events).at(-1)).toMatch(ANSWER)
   const picture = drawKill(recording)

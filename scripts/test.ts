@@ -1,4 +1,4 @@
-// `npm test`: the check, the core suites, then the wide ones. All of them run, whatever fails. CONTRIBUTING.md says which form fits which change.
+// `npm test`: the check, the core suites, then the wide ones. All of them run, even if one fails. CONTRIBUTING.md says which form fits which change.
 //
 //   npm test                          everything
 //   npm test -- log studio            the types and these suites; also paths of folders or files

@@ -145,6 +145,23 @@ test('timeline, entries, conversation and state show the fold of the log up to t
   await expect.poll(() => shown(tab)).toEqual(folded(viewAt(head)))
 })
 
+test('fits the window, names a missing session, and opens and closes the legend with the same button', async () => {
+  const { page } = await tabs.open(`${url()}/inspect/missing`)
+  await page.getByText('There is no chat with this id.').waitFor()
+  await page.getByText('No entries.').waitFor()
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 })
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+  const legend = page.locator('summary', { hasText: 'Legend' })
+  const meaning = page.getByText('Discarded draft')
+  await legend.click()
+  await meaning.waitFor()
+  await legend.click()
+  await meaning.waitFor({ state: 'hidden' })
+})
+
 test('exports a session to a file and opens it read-only; rejects a broken file with its line number', async () => {
   const chat = await tabs.open(url())
   await chat.sendMessage('Mail ann@example.com.', 'operator')

@@ -53,6 +53,9 @@ async function sendMessage(page: Page, text: string, program: string): Promise<v
 const is = (page: Page, status: string) =>
   page.locator(`.working[data-status="${status}"]`).waitFor({ state: 'attached' })
 
+/** Waits until the chat shows that it is not at its end. */
+const scrolledUp = (page: Page) => page.getByRole('button', { name: 'Scroll to bottom' }).waitFor()
+
 /** Waits until a message of an agent contains a text. */
 const waitForText = (page: Page, text: string) =>
   page.locator('.message.agent > .text', { hasText: text }).last().waitFor()
@@ -104,7 +107,10 @@ async function answer(browser: Browser, url: string): Promise<Page> {
   await sendMessage(page, 'What is the weather in Paris?', 'assistant')
   await waitForText(page, 'Source: ')
   await is(page, 'ready')
+  // The list is updated on a connection of its own.
+  await page.locator('[data-session][aria-current=true]', { hasText: 'Done' }).waitFor()
   await page.locator('.message.user').scrollIntoViewIfNeeded()
+  await scrolledUp(page)
   return page
 }
 
@@ -113,6 +119,7 @@ async function nested(browser: Browser, address: string): Promise<Page> {
   const page = await open(browser, address, dark)
   await waitForText(page, 'In short')
   await page.locator('.tool[data-tool=researcher]').evaluate(card => card.scrollIntoView())
+  await scrolledUp(page)
   return page
 }
 

@@ -164,7 +164,7 @@ function large(): Benchmark {
   const load = { pieces: 1, items: 1_000_000 }
   return {
     name: 'large',
-    title: `1 MB in ${DELTA}-character deltas, a usable partial after each`,
+    title: `1 MB in ${DELTA}-character deltas, with a usable partial value after each`,
     item: 'character',
     reference: 'millrace',
     contenders: [
@@ -198,7 +198,7 @@ function small(): Benchmark {
   const load = { pieces: 1, items: 10_000 }
   return {
     name: 'small',
-    title: `10 KB in ${DELTA}-character deltas, a usable partial after each`,
+    title: `10 KB in ${DELTA}-character deltas, with a usable partial value after each`,
     item: 'character',
     reference: 'millrace',
     contenders: [

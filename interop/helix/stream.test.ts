@@ -41,10 +41,10 @@ test('a start takes one message and rejects a body with a history', async () => 
 test('receives parallel tools with streamed input, state, data and steps', async () => {
   const backend = await openBackend()
   const received = await new HelixClient(backend.url, 'weigher').sendMessage('weigh')
-  const of = (id: string) => typesOf(received.filter(event => JSON.stringify(event).includes(id)))
+  const typesWith = (id: string) => typesOf(received.filter(event => JSON.stringify(event).includes(id)))
   for (const item of ['rye', 'oats']) {
     const { toolCallId } = ofType(received, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(item)) ?? {}
-    const types = of(`"toolCallId":"${toolCallId}"`).filter(type => type.startsWith('tool_'))
+    const types = typesWith(`"toolCallId":"${toolCallId}"`).filter(type => type.startsWith('tool_'))
     const written = types.filter(type => type === 'tool_arg_stream_delta')
     expect(types).toEqual(['tool_arg_stream_start', ...written, 'tool_arg_stream_end', 'tool_start', 'tool_end'])
   }

@@ -36,8 +36,8 @@ const acts: Record<string, () => Promise<void>> = {
   },
   /** Starts a child, freezes it if requested, and reports its process id. */
   async hold() {
-    const [of = '', frozen] = args
-    const held = startChildProcess(file, [of])
+    const [heldAct = '', frozen] = args
+    const held = startChildProcess(file, [heldAct])
     await held.event('ready')
     if (frozen) process.kill(held.pid, 'SIGSTOP')
     await reportEvent('held', { pid: held.pid })

@@ -28,7 +28,7 @@ export type Service = {
 }
 
 /** Handle of a copy. It can be restored several times, by its own server only. */
-type Copy = { readonly of: string; readonly name: string }
+type Copy = { readonly folder: string; readonly name: string }
 
 export type ProgramCommand = { program: string; args: string[] }
 
@@ -160,10 +160,10 @@ function service(kind: ServerKind, folder: string, port: number, supervisor: Sup
       if (isAnswering) await kind.flush?.(port)
       const name = `copy-${++copies}`
       await supervisor.send({ verb: 'copy', copy: name })
-      return { of: folder, name }
+      return { folder, name }
     }),
-    restore: verb(async ({ of, name }: Copy) => {
-      if (of !== folder)
+    restore: verb(async ({ folder: copied, name }: Copy) => {
+      if (copied !== folder)
         throw new Error('expected a copy of this server, found a copy of another server: restore it with that server')
       await supervisor.send({ verb: 'restore', copy: name })
       await begin()

@@ -5,7 +5,7 @@ import { type Clock, SCREEN_MS } from './clock.ts'
 import { allocated, collect } from './heap.ts'
 import { TRIAL } from './trial.ts'
 
-/** Arrival of deltas: `size` at once, `apartMs` ms apart. */
+/** How deltas arrive: `size` at once, then a pause of `apartMs`. */
 export interface Arrivals {
   readonly size: number
   readonly intervalMs: number
@@ -23,7 +23,7 @@ export interface StoreLoad {
   readonly figure: StoreFigure
 }
 
-/** Records of a subscriber: number of notifications, and the text length at the last one. */
+/** A subscriber that counts notifications and keeps the text length of the last one. */
 export class Subscriber {
   notifications = 0
   length = 0

@@ -3,17 +3,17 @@ import type { RawLogs } from './raw.ts'
 /** One array per log. */
 export function rawMemory(): RawLogs {
   const logs: string[][] = []
-  const of = (log: number): string[] => {
+  const logOf = (log: number): string[] => {
     logs[log] ??= []
     return logs[log]
   }
   let notify: ((log: number, texts: readonly string[]) => void) | undefined
   return {
     append(log, texts) {
-      of(log).push(...texts)
+      logOf(log).push(...texts)
       notify?.(log, texts)
     },
-    read: async log => of(log),
+    read: async log => logOf(log),
     async follow(_logs, onTexts) {
       notify = onTexts
     },

@@ -1,4 +1,4 @@
-// Producing an answer while readers in another process follow: their cost for the producer.
+// What readers in another process cost the producer of an answer that they follow.
 import { strictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { openOnce } from '../../harness/cleanup.ts'

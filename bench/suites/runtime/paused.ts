@@ -24,6 +24,6 @@ export function pausedBenchmark(quick: boolean): Benchmark {
     ),
     claims: [],
     needs: ['folder', 'redis'],
-    notes: ['one in ten has a deadline in a week; at the end a hundred are answered and must complete'],
+    notes: ['one run in ten has a deadline a week ahead; at the end a hundred runs are answered and must complete'],
   }
 }

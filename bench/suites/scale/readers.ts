@@ -52,7 +52,7 @@ function readersBenchmark(name: string, readers: number, quick: boolean): Benchm
     ),
     needs: ['folder'],
     notes: [
-      'with a session each, sixteen sessions are appended to in turn; the other readers are idle',
+      'with a session each, appends go to sixteen of the sessions in turn; the readers of the others are idle',
       'with one session, the latencies of all readers count, including the work of the single reader process',
       ...(quick ? ['quick: neither 1,000 nor 10,000 readers'] : []),
     ],

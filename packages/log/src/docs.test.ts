@@ -15,7 +15,7 @@ function run(program: string): string {
   const folder = mkdtempSync(join(root, '.example-'))
   try {
     writeFileSync(join(folder, 'example.ts'), program)
-    // Without colours, whatever the environment of the test run says.
+    // Without colours, even if the environment of the test run forces them.
     const env = { ...process.env, MILLRACE_STORE: 'memory:', FORCE_COLOR: '0' }
     return execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
       cwd: folder,

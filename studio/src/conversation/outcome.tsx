@@ -11,7 +11,7 @@ export function Outcome() {
   const runId = run?.runId
   const hasMessage = useMemo(() => ids.some(id => store.message(id)?.runId === runId), [ids, store, runId])
   const error = useSelector(({ state: { error }, store }) => {
-    const { messageId, runId, id } = (error?.details ?? {}) as { readonly [of: string]: string | undefined }
+    const { messageId, runId, id } = (error?.details ?? {}) as { readonly [field: string]: string | undefined }
     const isWithMessage = messageId !== undefined && store.message(messageId)?.status === 'error'
     // The error of a run is shown with the run, that of an answer with its form.
     return isWithMessage || runId !== undefined || id !== undefined ? undefined : error

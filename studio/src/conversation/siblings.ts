@@ -60,11 +60,11 @@ export function siblingsOf({ runs, requests }: Ledger): SiblingIndex {
       return { runId, messageId, end: endOf(start) }
     }
     const turns = Map.groupBy(group, ({ messageId }) => messageId)
-    const messages = Array.from(turns.values(), of => sibling(of.at(-1) as TurnStart))
-    for (const [messageId, of] of turns) {
-      const siblings = { messages, answers: of.map(sibling) }
+    const messages = Array.from(turns.values(), versions => sibling(versions.at(-1) as TurnStart))
+    for (const [messageId, versions] of turns) {
+      const siblings = { messages, answers: versions.map(sibling) }
       byMessage.set(messageId, siblings)
-      for (const { runId } of of) byRun.set(runId, siblings)
+      for (const { runId } of versions) byRun.set(runId, siblings)
     }
   }
   return { byRun, byMessage }

@@ -18,7 +18,13 @@ interface Report {
 async function report(cwd: string, args: readonly string[], env: Record<string, string> = NO_KEYS) {
   const { how, stdout } = await runToEnd(cwd, ['doctor', '--json', ...args], env)
   const { ok, findings }: Report = JSON.parse(stdout)
-  return { how, ok, stdout, findings, of: (check: string) => findings.filter(finding => finding.check === check) }
+  return {
+    how,
+    ok,
+    stdout,
+    findings,
+    findingsOf: (check: string) => findings.filter(finding => finding.check === check),
+  }
 }
 
 /** A server with the same response to every request. */
@@ -48,7 +54,7 @@ test('passes for a working store and server, and leaves the store as it was', as
     'server',
     'models',
   ])
-  expect(found.of('store')[0]?.message).toMatch(/^sqlite:mill\.db opens, writes, reads and leases \(\d+ ms\)$/)
+  expect(found.findingsOf('store')[0]?.message).toMatch(/^sqlite:mill\.db opens, writes, reads and leases \(\d+ ms\)$/)
   const listed = await runToEnd(cwd, ['sessions', '--store', store, '--json'])
   expect(listed.stdout.trim().split('\n')).toHaveLength(1)
 })
@@ -68,13 +74,13 @@ test('fails for a broken store or server and says what to do next', async () => 
   })
   const broken = await report(cwd, ['--store', 'sqlite:not.db'])
   expect([broken.how, broken.ok]).toEqual([1, false])
-  expect(broken.of('store')[0]).toMatchObject({ status: 'fail', next: expect.any(String) })
+  expect(broken.findingsOf('store')[0]).toMatchObject({ status: 'fail', next: expect.any(String) })
   expect(readFileSync(join(cwd, 'not.db'), 'utf8')).toContain('no database')
   const away = await report(cwd, ['--server', 'http://127.0.0.1:1'])
-  expect(away.of('server')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('start it') })
+  expect(away.findingsOf('server')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('start it') })
   const other = await answering(200, { hello: 'world' })
-  expect((await report(cwd, ['--server', other.url])).of('server')[0]).toMatchObject({ status: 'fail' })
-  expect((await report(cwd, ['--port', String(other.port)])).of('port')[0]).toMatchObject({
+  expect((await report(cwd, ['--server', other.url])).findingsOf('server')[0]).toMatchObject({ status: 'fail' })
+  expect((await report(cwd, ['--port', String(other.port)])).findingsOf('port')[0]).toMatchObject({
     status: 'warn',
     message: `port ${other.port} is taken by another program`,
   })
@@ -87,9 +93,9 @@ test('fails for a database file that all users may write', async () => {
   const { cwd, store, runAgent } = await serveSessions()
   await runAgent('s', 'echo', 'Hello')
   chmodSync(join(cwd, 'mill.db'), 0o666)
-  const { how, of } = await report(cwd, ['--store', store])
+  const { how, findingsOf } = await report(cwd, ['--store', store])
   expect(how).toBe(1)
-  expect(of('permissions')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('chmod 600') })
+  expect(findingsOf('permissions')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('chmod 600') })
 })
 
 test('checks a file, its app and its store', async () => {
@@ -105,14 +111,17 @@ setInterval(() => {}, 1_000)
 export const app = millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: 'memory:' })`,
   })
   const fine = await report(cwd, ['app.ts'])
-  expect(fine.of('file')[0]?.message).toBe('app.ts has 1 agents and 0 workflows')
-  expect(fine.of('store')[0]).toMatchObject({ status: 'ok' })
+  expect(fine.findingsOf('file')[0]?.message).toBe('app.ts has 1 agents and 0 workflows')
+  expect(fine.findingsOf('store')[0]).toMatchObject({ status: 'ok' })
   const bad = await report(cwd, ['bad.ts'])
-  expect([bad.how, bad.of('file')[0]?.message]).toEqual([1, expect.stringContaining('the mill is closed')])
+  expect([bad.how, bad.findingsOf('file')[0]?.message]).toEqual([1, expect.stringContaining('the mill is closed')])
   const busy = await report(cwd, ['busy.ts'])
-  expect([busy.how, busy.of('file')[0]?.status, busy.of('store')[0]?.status]).toEqual([0, 'ok', 'note'])
+  expect([busy.how, busy.findingsOf('file')[0]?.status, busy.findingsOf('store')[0]?.status]).toEqual([0, 'ok', 'note'])
   const ends = await report(cwd, ['ends.ts'])
-  expect([ends.how, ends.of('file')[0]?.message]).toEqual([1, 'ends.ts ended its process (5) while it was loaded'])
+  expect([ends.how, ends.findingsOf('file')[0]?.message]).toEqual([
+    1,
+    'ends.ts ended its process (5) while it was loaded',
+  ])
   const other = await report(cwd, ['busy.ts', '--store', 'sqlite:nope/none.db'])
   expect(other.findings.slice(1, 5).map(({ check }) => check)).toEqual(['file', 'permissions', 'disk', 'store'])
 })
@@ -128,11 +137,11 @@ test('names API keys, tries them only with --online, and never prints them', asy
     ANTHROPIC_BASE_URL: refuses.url,
   }
   const quiet = await report(cwd, [], env)
-  expect(quiet.of('models').map(({ status }) => status)).toEqual(['ok', 'ok'])
+  expect(quiet.findingsOf('models').map(({ status }) => status)).toEqual(['ok', 'ok'])
   expect([takes.requests, refuses.requests]).toEqual([[], []])
   const online = await report(cwd, ['--online'], env)
   expect(online.how).toBe(1)
-  expect(online.of('models').map(({ status }) => status)).toEqual(['ok', 'fail'])
+  expect(online.findingsOf('models').map(({ status }) => status)).toEqual(['ok', 'fail'])
   expect([takes.requests, refuses.requests]).toEqual([[`/models Bearer ${key}`], [`/models ${key}`]])
   expect(quiet.stdout + online.stdout).not.toContain(key)
 })

@@ -29,8 +29,8 @@ test('escapes control characters of servers, files, recordings and arguments', a
     { type: 'text-end', id: 't' },
     { type: 'run-finished', status: 'completed' },
   ]
-  const entries = [origin, { ...origin, runId: 'other' }].flatMap((origin, of) =>
-    chunks.map((chunk, i) => ({ sequence: of * chunks.length + i + 1, timestamp: 1, origin, chunk })),
+  const entries = [origin, { ...origin, runId: 'other' }].flatMap((origin, run) =>
+    chunks.map((chunk, i) => ({ sequence: run * chunks.length + i + 1, timestamp: 1, origin, chunk })),
   )
   const lines = [{ millrace: 'session', version: 1, sessionId: 's' }, ...entries].map(line => JSON.stringify(line))
   const recording = `${lines.join('\n')}\n`

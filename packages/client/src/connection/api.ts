@@ -27,7 +27,7 @@ export class Api {
 
   /**
    * Sends a request.
-   * @throws a `RequestError` without a successful response.
+   * @throws a `RequestError` if there is no successful response.
    */
   request(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
     return send(this.#options, { ...request, method, url: this.#base + path }, errorOf)
@@ -35,7 +35,7 @@ export class Api {
 
   /**
    * Sends a value as JSON, and reads the JSON of the reply.
-   * @throws a `RequestError` without a successful JSON response.
+   * @throws a `RequestError` if there is no successful JSON response.
    */
   async ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T> {
     if (value === undefined) return this.read(method, path, { signal })
@@ -45,7 +45,7 @@ export class Api {
   /**
    * Sends a request, and reads the JSON of the reply.
    * @param timeoutMs Time limit for both, in ms. @default 20_000
-   * @throws a `RequestError` without a successful JSON response in time.
+   * @throws a `RequestError` if there is no successful JSON response in time.
    */
   async read<T>(
     method: string,

@@ -25,7 +25,7 @@ export function tabSuite({ name, count, lanes, url }: TabSuite): void {
     play: playTabSchedule,
     killed: ({ serversKilled }) => serversKilled,
     summary(reports, { serversKilled }) {
-      const sum = (of: (report: TabReport) => number) => reports.reduce((total, report) => total + of(report), 0)
+      const sum = (count: (report: TabReport) => number) => reports.reduce((total, report) => total + count(report), 0)
       const tabs = sum(report => report.tabs)
       const connections = sum(report => report.connections)
       const tampered = sum(report => report.tampered)

@@ -377,12 +377,15 @@ describe('messages that the log does not hold', () => {
       whole.apply([log.entry({ type: 'message', messageId, role: 'user', parts })])
     }
     const { messages, ...rest } = whole.view()
-    const of = (...ids: string[]) => messages.filter(({ id }) => ids.includes(id))
-    const page = { ...rest, messages: of(AGENT_MESSAGE, 'c', 'd') }
-    const store = new Store({ flushIntervalMs: 0, view: { ...rest, messages: of(AGENT_MESSAGE, 'b', 'c', 'd') } })
+    const messagesOf = (...ids: string[]) => messages.filter(({ id }) => ids.includes(id))
+    const page = { ...rest, messages: messagesOf(AGENT_MESSAGE, 'c', 'd') }
+    const store = new Store({
+      flushIntervalMs: 0,
+      view: { ...rest, messages: messagesOf(AGENT_MESSAGE, 'b', 'c', 'd') },
+    })
     expect(store.restore(page, 'c')).toBe(true)
     expect(store.messageIds).toEqual([AGENT_MESSAGE, 'b', 'c', 'd'])
-    store.prepend(of(AGENT_MESSAGE, 'a'))
+    store.prepend(messagesOf(AGENT_MESSAGE, 'a'))
     expect(store.messageIds).toEqual([AGENT_MESSAGE, 'a', 'b', 'c', 'd'])
     store.restore(page, 'c')
     expect(store.messageIds).toEqual([AGENT_MESSAGE, 'a', 'b', 'c', 'd'])

@@ -27,7 +27,7 @@ import type { AgUiEvent, AgUiInterrupt, AgUiMessage, EventOf } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 
-/** A call whose arguments are still streamed. */
+/** A call, with the text of its arguments so far. */
 interface StreamedCall {
   readonly toolName: string
   text: string
@@ -45,14 +45,17 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   /** The run id, if the server is a Millrace server. Message ids begin with it. */
   #runId: string | undefined
   #messageId: string | undefined
+  /** What message ids begin with, by agent id. */
   readonly #prefixes = new Map<string, string>()
+  /** Calls whose input is still streamed, by id. */
   readonly #calls = new Map<string, StreamedCall>()
+  /** Calls with complete input and without a result, by id. */
   readonly #inputs = new Map<string, StreamedCall>()
   readonly #agents = new Map<string, Subagent>()
   readonly #activities = new Activities()
   /** Ids of messages with a role other than assistant. */
   readonly #nonAssistantMessages = new Set<string>()
-  /** The pendings of a foreign server. */
+  /** The pendings of a foreign server so far, in the order of their requests. */
   #awaits: PendingRef[] = []
   /** The open part of `*_CHUNK` events, which have no end event. */
   #openChunked: { readonly kind: 'text' | 'reasoning' | 'call'; readonly id: string } | undefined
@@ -82,8 +85,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   #chunks(event: AgUiEvent): readonly DecodedChunk[] {
     // Fast path for text deltas: the checks below take longer than decoding.
     if (event.type === 'TEXT_MESSAGE_CONTENT' && !this.#openChunked) return this.#part(event)
-    if (event.type.endsWith('_CHUNK'))
-      return this.#chunkedEvent(event as EventOf<'TEXT_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>)
+    if (event.type.endsWith('_CHUNK')) return this.#chunkedEvent(event as ChunkedEvent)
     const first = this.#openChunked ? this.#endChunked() : NONE
     const decoded = this.#event(event)
     return first.length === 0 ? decoded : [...first, ...decoded]
@@ -304,9 +306,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   /** Decodes a `*_CHUNK` event, which has no start and no end. */
-  #chunkedEvent(
-    event: EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>,
-  ): readonly DecodedChunk[] {
+  #chunkedEvent(event: ChunkedEvent): readonly DecodedChunk[] {
     const kind = event.type === 'TOOL_CALL_CHUNK' ? 'call' : event.type === 'TEXT_MESSAGE_CHUNK' ? 'text' : 'reasoning'
     const explicitId = event.type === 'TOOL_CALL_CHUNK' ? event.toolCallId : event.messageId
     const isNewPart =

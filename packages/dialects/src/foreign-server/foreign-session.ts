@@ -132,9 +132,9 @@ export class ForeignSession {
   }
 
   /** Repeats a turn, by default the last one. */
-  retry({ of, runId }: { readonly of?: string | undefined; readonly runId: string }): void {
+  retry({ of: retriedRunId, runId }: { readonly of?: string | undefined; readonly runId: string }): void {
     if (this.#isKnown(runId)) return
-    const turn = this.#turns.findLast(one => one.runId === (of ?? one.runId))
+    const turn = this.#turns.findLast(turn => turn.runId === (retriedRunId ?? turn.runId))
     if (!turn)
       throw new RequestError(
         { code: 'run_unknown', message: 'Expected a turn to retry, found none: send a message first.' },

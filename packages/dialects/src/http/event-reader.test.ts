@@ -53,10 +53,10 @@ test('law 8: rejects an event that is too long, also before it ends', () => {
 })
 
 test('takes the format from the content type', () => {
-  const of = (type: string) => formatOf(new Response('', { headers: { 'content-type': type } }))
-  expect(of('application/x-ndjson; charset=utf-8')).toBe('ndjson')
-  expect(of('application/jsonl')).toBe('ndjson')
-  expect(of('text/event-stream')).toBe('sse')
+  const formatOfType = (type: string) => formatOf(new Response('', { headers: { 'content-type': type } }))
+  expect(formatOfType('application/x-ndjson; charset=utf-8')).toBe('ndjson')
+  expect(formatOfType('application/jsonl')).toBe('ndjson')
+  expect(formatOfType('text/event-stream')).toBe('sse')
 })
 
 test('reads a body on demand, and cancels it when the loop is left', async () => {

@@ -1,4 +1,4 @@
-// HTTP requests: of the client to a Millrace server, and of the dialects to foreign servers.
+// HTTP requests of the client to a Millrace server, and of the dialects to foreign servers.
 
 import { isObject } from '@millrace/protocol/internal'
 import { failureOf, RequestError } from './request-error.ts'
@@ -62,8 +62,8 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
 
 /**
  * Sends a request. If the headers are computed, a 401 is retried once: the credential may have expired.
- * @param errorOf reads the reply of a server that refused.
- * @throws a `RequestError` without a successful response.
+ * @param errorOf reads the error from a reply with another status.
+ * @throws a `RequestError` if there is no successful response.
  */
 export function send(
   {
@@ -97,7 +97,7 @@ export function send(
 
 /**
  * Sends a request to a foreign server.
- * @throws a `RequestError` without a successful response.
+ * @throws a `RequestError` if there is no successful response.
  */
 export const request = (
   options: HttpServerOptions,
@@ -120,8 +120,8 @@ export async function postStop(options: HttpServerOptions, sessionId: string, si
 const MAX_ERROR_TEXT = 300
 
 /**
- * Reads the refusal of a foreign server: JSON with `code` and `message`, at the top or in `error`, or plain text. Unlike a Millrace server, it does not say
- * whether a retry may succeed: the status decides.
+ * Reads the error reply of a foreign server: JSON with `code` and `message`, at the top or in `error`, or plain text. Only a Millrace server says
+ * whether a retry may succeed, so the status decides.
  */
 async function foreignErrorOf(reply: Response): Promise<RequestError> {
   const { status } = reply

@@ -61,7 +61,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
       const { tokenOf = id => id } = this.#options
       for (const pending of this.#requests.pendings()) events.push(interruptOf(pending, tokenOf(pending.id)))
     } else if (status === 'failed') events.push({ type: 'error', message: this.#error })
-    // Clients take any other end for a complete reply.
+    // Without an error event, clients show any end as a complete reply.
     else if (status !== 'completed') events.push({ type: 'error', message: 'The run was stopped.' })
     if (status === 'paused' || status === 'completed') events.push(...this.#checkpoint())
     events.push({ type: 'done', data: { status } satisfies DoneData })

@@ -28,7 +28,7 @@ export function present<T>(value: T | undefined | null, label: string): T {
 /** Fails unless the call rejects with this code. */
 export async function rejects(call: Promise<unknown>, code: string, label: string): Promise<void> {
   const outcome = await call.then(
-    value => `the answer ${show(value)}`,
+    value => `the result ${show(value)}`,
     error => (codeOf(error) === code ? undefined : `${error}`),
   )
   if (outcome !== undefined)

@@ -87,14 +87,14 @@ export const due: readonly ContractCase[] = [
     await trial.reach(store, streamId, at)
     await scene.finds([], 'a deadline that passed under a live lease')
     await store.release(streamId, writer.epoch)
-    await scene.finds([streamId], 'the same after the release')
+    await scene.finds([streamId], 'a passed deadline after the release of the lease')
 
     const second = await trial.log(store, 'second')
     const brief = await trial.writer(store, second, SHORT_MS)
     const { version: next } = await trial.head(store, second)
     await brief.append(batch('a'), move(next, 's', { at: (await trial.head(store, second)).clock - 1, program: null }))
     await trial.reach(store, second, brief.until)
-    holds((await scene.found([])).includes(second), 'a log that is due when its lease has run out')
+    holds((await scene.found([])).includes(second), 'a log whose lease has expired')
   }),
 
   define('interface', 'due: the current ticket decides', async trial => {
@@ -108,7 +108,7 @@ export const due: readonly ContractCase[] = [
       holds(result.outcome === 'appended', 'a move of the ticket is appended', describeAppend(result))
     }
     await becomes({ at: null, program })
-    await scene.finds([], 'a log that is never due any more')
+    await scene.finds([], 'a log that is no longer due')
     await becomes({ at: 'now', program: other })
     await scene.finds([], 'a log that is due to another program')
     same(await scene.found([other]), [streamId], 'what is due to the other program')
@@ -119,7 +119,7 @@ export const due: readonly ContractCase[] = [
     await becomes({ at: 'now', program })
     await store.append(streamId, batch('no move'), guest())
     await store.trim(streamId, 4)
-    await scene.finds([streamId], 'a log that went on and was trimmed since')
+    await scene.finds([streamId], 'a log that was appended to and trimmed since')
   }),
 
   define('interface', 'due: a refused append makes nothing due', async trial => {

@@ -30,9 +30,21 @@ export const forking: readonly ContractCase[] = [
           },
           `the head of a fork at ${forkAt}`,
         )
-        same(page.batches.map(entriesOf), all.filter(({ first }) => first <= forkAt).map(cutAt(forkAt)), 'its batches')
-        holds(clock <= page.createdAt && page.createdAt === page.touchedAt, 'it was created and touched now', page)
-        same((await trial.page(store, target, { ...at(forkAt), incarnation })).truncated, null, 'a cursor at its end')
+        same(
+          page.batches.map(entriesOf),
+          all.filter(({ first }) => first <= forkAt).map(cutAt(forkAt)),
+          'the batches of the fork',
+        )
+        holds(
+          clock <= page.createdAt && page.createdAt === page.touchedAt,
+          'the fork was created and touched now',
+          page,
+        )
+        same(
+          (await trial.page(store, target, { ...at(forkAt), incarnation })).truncated,
+          null,
+          'a cursor at the end of the fork',
+        )
       }
     },
   ),
@@ -59,11 +71,11 @@ export const forking: readonly ContractCase[] = [
       same(
         [range(end), end?.mark, end?.body],
         [range(lastTwo(head)), 'closer', closing.batch.body],
-        'its closing batch',
+        'the closing batch of the fork',
       )
       holds(
         (end?.timestamp ?? 0) >= (batches.at(-2)?.timestamp ?? 0),
-        'its time is not before that of the copy',
+        'the time of the closing batch is not before that of the copied batches',
         batches,
       )
       same(
@@ -125,8 +137,8 @@ export const forking: readonly ContractCase[] = [
     same([page.ticket, page.version], ['two', `6.${incarnation}.${by.nonce}`], 'the ticket of the fork')
     same(batches.map(range), ['1..2', '3..3', '4..5', '6..6'], 'the batches of the fork')
     const after = await trial.page(store, target, { ...at(5), incarnation })
-    same([after.truncated, after.batches.map(range)], [null, ['6..6']], 'what lies after the place of the fork')
-    same(textsOf(after.batches[0]?.body ?? '[]'), ['x'], 'its entries')
+    same([after.truncated, after.batches.map(range)], [null, ['6..6']], 'the batches after the fork position')
+    same(textsOf(after.batches[0]?.body ?? '[]'), ['x'], 'the entries after the fork position')
     same((await trial.page(store, target, { ...at(6), incarnation })).truncated, 'epoch', "the source's mark at 6")
   }),
 
@@ -159,7 +171,11 @@ export const forking: readonly ContractCase[] = [
     await store.append(source, batch('g'), guest('late', true))
     await store.trim(source, 3)
     same(await store.fork(source, 2, trial.id('below'), FORK), 'out-of-range', 'a fork below the floor')
-    same(await store.read(trial.id('below'), { sequence: 0 }, { batches: 1, bytes: 1 }), undefined, 'its target')
+    same(
+      await store.read(trial.id('below'), { sequence: 0 }, { batches: 1, bytes: 1 }),
+      undefined,
+      'read of the target of a refused fork',
+    )
     for (const forkAt of [3, 5, 7]) {
       const target = trial.id(`fork-${forkAt}`)
       same(await store.fork(source, forkAt, target, FORK), 'forked', `a fork at ${forkAt}`)
@@ -192,7 +208,7 @@ export const forking: readonly ContractCase[] = [
     const target = trial.id('fork')
     await store.fork(source, 3, target, FORK)
     same(range(await store.find(target, 'kept')), '1..1', 'a kept key')
-    same(await store.find(target, 'gone'), undefined, 'a key that went with its entry')
+    same(await store.find(target, 'gone'), undefined, 'a key whose entry was trimmed')
     await store.trim(target, 3)
     same(range(await store.find(target, 'kept')), '1..1', 'a kept key after a trim of the fork')
   }),
@@ -246,11 +262,15 @@ export const forking: readonly ContractCase[] = [
     await store.trim(target, 7)
     const { floor: floorAfter, head: headAfter, ticket } = await trial.head(store, source)
     same([floorAfter, headAfter, ticket], [floor, head, 'one'], 'the source after changes of the fork')
-    same(await store.find(source, 'of-fork'), undefined, 'a key of the fork')
-    same(await store.getBlob(source, 'of-fork'), undefined, 'a blob of the fork')
+    same(await store.find(source, 'of-fork'), undefined, 'a key of the fork, in the source')
+    same(await store.getBlob(source, 'of-fork'), undefined, 'a blob of the fork, in the source')
     same((await store.getSnapshot(source, 99))?.body, 'changed', 'the newest snapshot of the source')
     await store.remove(target)
-    same((await trial.page(store, source, { sequence: 4 })).batches.map(range), ['4..6', '7..7'], 'after its removal')
+    same(
+      (await trial.page(store, source, { sequence: 4 })).batches.map(range),
+      ['4..6', '7..7'],
+      'the source after the removal of the fork',
+    )
   }),
 
   define('interface', 'fork: outlives the removal of its source', async trial => {
@@ -262,9 +282,9 @@ export const forking: readonly ContractCase[] = [
     const fork = await trial.page(store, target)
     await store.remove(source)
     same({ ...(await trial.page(store, target)), clock: 0 }, { ...fork, clock: 0 }, 'the fork')
-    same(range(await store.find(target, 'key')), '3..3', 'its key')
-    same(await store.getSnapshot(target, 9), snapshotAt(3), 'its snapshot')
-    same([...((await store.getBlob(target, 'hash')) ?? [])], [1], 'its blob')
+    same(range(await store.find(target, 'key')), '3..3', 'the key in the fork')
+    same(await store.getSnapshot(target, 9), snapshotAt(3), 'the snapshot of the fork')
+    same([...((await store.getBlob(target, 'hash')) ?? [])], [1], 'the blob of the fork')
   }),
 
   define('interface', 'fork: is due by its own ticket, also while its source has a lease', async trial => {
@@ -301,7 +321,7 @@ export const forking: readonly ContractCase[] = [
     same(
       batches.flatMap(({ body }) => textsOf(body)),
       Array.from({ length: head }, (_, i) => `${i + 1}`),
-      'its entries',
+      'the entries of the fork',
     )
   }),
 ]

@@ -41,7 +41,7 @@ export const invalidArguments: readonly ContractCase[] = [
       await rejects(store.renew(streamId, 'e', ttlMs), 'invalid', `a renewal for ${ttlMs} ms`)
     }
     const { head, lease } = await trial.head(store, streamId)
-    same([head, lease], [0, null], 'the head and the lease after that')
+    same([head, lease], [0, null], 'the head and the lease after the invalid calls')
   }),
 
   define('interface', 'rejects inexact deadlines as invalid', async trial => {

@@ -19,7 +19,7 @@ export const leases: readonly ContractCase[] = [
     same(lease, { owner: 'me', until }, 'the lease')
     const { lease: none, ...free } = before
     same({ ...after, clock: 0 }, { ...free, clock: 0 }, 'all but the lease')
-    same(none, null, 'the lease of a log that nobody claimed')
+    same(none, null, 'the lease of a log without a claim')
   }),
 
   define(4, 'a claim under a live lease is busy, also for its owner, and leaves the lease unchanged', async trial => {
@@ -58,7 +58,7 @@ export const leases: readonly ContractCase[] = [
     const late = await trial.writer(store, streamId, SHORT_MS)
     await trial.reach(store, streamId, late.until)
     const { lease } = await trial.head(store, streamId)
-    same(lease, { owner: trial.name('owner'), until: late.until }, 'a lease that ran out and that nobody released')
+    same(lease, { owner: trial.name('owner'), until: late.until }, 'an expired lease that was not released')
     same(
       describeAppend(await late.append(batch('a'))),
       'appended 1..1',
@@ -76,7 +76,8 @@ export const leases: readonly ContractCase[] = [
     const outcomes = claims.map(({ outcome }) => outcome).sort()
     same(outcomes, ['busy', 'busy', 'busy', 'claimed'], 'the claims')
     const winner = `o${claims.findIndex(({ outcome }) => outcome === 'claimed')}`
-    for (const claim of claims) if (claim.outcome === 'busy') same(claim.owner, winner, 'the owner told to the others')
+    for (const claim of claims)
+      if (claim.outcome === 'busy') same(claim.owner, winner, 'the owner that a busy claim names')
   }),
 
   define(4, 'of several concurrent takeovers only the last may append', async trial => {

@@ -48,9 +48,9 @@ export const listing: readonly ContractCase[] = [
     await trial.tick(store, b)
     await store.append(a, batch('x'), guest())
     await store.claim(c, 'me', 1000, false)
-    same(await idsOf(store, principal), [b, d, c, a], 'after one was touched')
+    same(await idsOf(store, principal), [b, d, c, a], 'the list after one log was touched')
     await touch(trial, store, a)
-    same(await idsOf(store, principal), [a, b, d, c], 'after another was touched')
+    same(await idsOf(store, principal), [a, b, d, c], 'the list after another log was touched')
   }),
 
   define('interface', 'list: pages of any size return every log once, also with equal times', async trial => {
@@ -78,16 +78,20 @@ export const listing: readonly ContractCase[] = [
     const ofNull = await trial.log(store, 'of-null', 'null')
     same(await idsOf(store, ann), [ofAnn], 'the logs of one')
     same(await idsOf(store, bob), [ofBob], 'the logs of another')
-    same(await idsOf(store, trial.name('nobody')), [], 'the logs of one who has none')
+    same(await idsOf(store, trial.name('nobody')), [], 'the logs of a principal without logs')
     const listAll = async (principal: string | null) =>
       (await idsOf(store, principal)).filter(id => [ofAnn, ofBob, ofNobody, ofEmpty, ofNull].includes(id))
-    same(await listAll(null), [ofNobody], 'the logs of nobody')
+    same(await listAll(null), [ofNobody], 'the logs without a principal')
     same(await listAll(''), [ofEmpty], 'the logs of the empty name')
     same(await listAll('null'), [ofNull], "the logs of the name 'null'")
     const target = trial.id('fork')
     const ticket = { state: '', due: { at: null, program: null } }
     await store.fork(ofAnn, 0, target, { principal: bob, ticket, closing: null })
-    same([await idsOf(store, ann), (await idsOf(store, bob)).sort()], [[ofAnn], [ofBob, target].sort()], 'after a fork')
+    same(
+      [await idsOf(store, ann), (await idsOf(store, bob)).sort()],
+      [[ofAnn], [ofBob, target].sort()],
+      'the lists after a fork',
+    )
   }),
 
   define('interface', 'list: the next page continues when the last log was removed or touched', async trial => {
@@ -156,7 +160,7 @@ export const listing: readonly ContractCase[] = [
       const strangers = page?.streams.filter(({ streamId }) => !annLogs.includes(streamId)) ?? []
       same(strangers, [], `the logs of others that the token ${JSON.stringify(token)} opened`)
     }
-    same((await idsOf(store, ann)).sort(), annLogs.sort(), 'the list after all that')
+    same((await idsOf(store, ann)).sort(), annLogs.sort(), 'the list after the invalid tokens')
   }),
 ]
 

@@ -61,7 +61,7 @@ export const order: readonly ContractCase[] = [
     same(await store.getBlob(streamId, 'h'), undefined, 'getBlob')
     same(await store.remove(streamId), false, 'remove')
     same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 9 }), undefined, 'read')
-    same(await store.create(streamId, null), true, 'create after all that')
+    same(await store.create(streamId, null), true, 'create after calls on an absent log')
     same(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that came before its log')
     same(await store.getBlob(streamId, 'h'), undefined, 'a blob that came before its log')
   }),
@@ -96,7 +96,7 @@ export const order: readonly ContractCase[] = [
     const stored = batches.map(found => `${range(found)} ${textsOf(found.body).join()}`)
     const acknowledged = acked.map(({ first, last, texts }) => `${range({ first, last })} ${texts.join()}`)
     const inOrder = (a: string, b: string) => Number.parseInt(a, 10) - Number.parseInt(b, 10)
-    same(stored, acknowledged.sort(inOrder), 'what the log holds and what the appenders were told')
+    same(stored, acknowledged.sort(inOrder), 'the log, compared with the acknowledgements')
   }),
 
   define(1, 'a page is a consistent read while other writers append', async trial => {
@@ -196,5 +196,5 @@ function gapFree(batches: readonly StoredBatch[], head: number): void {
 
 function neverBack(times: readonly number[]): void {
   for (const [i, time] of times.entries())
-    holds(i === 0 ? time > 0 : time >= (times[i - 1] as number), 'time goes on', times)
+    holds(i === 0 ? time > 0 : time >= (times[i - 1] as number), 'timestamps never decrease', times)
 }

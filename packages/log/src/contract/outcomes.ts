@@ -51,7 +51,7 @@ export const outcomes: readonly ContractCase[] = [
   define(4, 'a writer without its last acknowledged entry has regressed, before the version and the size', trial =>
     tryWriters(trial, 'regressed', faults => isNext(faults) && faults.lastAcked === 'lost'),
   ),
-  define(5, "a writer's append on another version is moved, before the size", trial =>
+  define(5, "a writer's append on another version is refused as moved, before the size", trial =>
     tryWriters(trial, 'moved', faults => isHeld(faults) && faults.ticket === 'wrong'),
   ),
   define(6, "a writer's append of which only the size is wrong is too large", trial =>
@@ -67,7 +67,7 @@ export const outcomes: readonly ContractCase[] = [
   define(5, "a guest's key is checked before the version and the size", trial =>
     tryGuests(trial, 'duplicate 2..3', ({ key }) => key === 'known'),
   ),
-  define(5, "a guest's append on another version is moved, before the size", trial =>
+  define(5, "a guest's append on another version is refused as moved, before the size", trial =>
     tryGuests(trial, 'moved', ({ key, ticket }) => key === 'new' && ticket === 'wrong'),
   ),
   define(6, "a guest's append of which only the size is wrong is too large", trial =>
@@ -158,7 +158,7 @@ async function tryAppend(
   else if (result.outcome === 'regressed') await hasRegressed(scene, after, faultText)
   else {
     same({ ...after, clock: 0 }, { ...before, clock: 0 }, `the log after an append with ${faultText}`)
-    await goesOn(scene, result, added, by, faultText)
+    await expectUnchanged(scene, result, added, by, faultText)
   }
 }
 
@@ -197,8 +197,8 @@ async function hasRegressed({ store, streamId, writer, before }: Scene, after: P
   )
 }
 
-/** Expects that a refused append left nothing: the corrected append succeeds. */
-async function goesOn(
+/** Expects that a refused append changed nothing: the corrected append succeeds. */
+async function expectUnchanged(
   { store, streamId, writer, before }: Scene,
   { outcome }: AppendResult,
   added: Batch,

@@ -50,9 +50,9 @@ export const regression: readonly ContractCase[] = [
       at => ({ ...at(0), incarnation: 'another' }),
       at => ({ ...at(0), epoch: 'another' }),
     ]
-    for (const [i, of] of lost.entries()) {
+    for (const [i, lostCursor] of lost.entries()) {
       const { streamId, at, appendAfter } = await sceneOf(trial, store, `log-${i}`)
-      const cursor = of(at)
+      const cursor = lostCursor(at)
       same(
         describeAppend(await appendAfter(cursor)),
         'regressed',
@@ -84,7 +84,7 @@ export const regression: readonly ContractCase[] = [
     same(await store.renew(streamId, epoch, LONG_MS), undefined, 'renew of the epoch that regressed')
     same(describeAppend(await appendAfter(at(4))), 'fenced', 'an append of the writer that regressed')
     const next = await trial.writer(store, streamId, LONG_MS, true)
-    same((await trial.head(store, streamId)).version, version, 'the version, with the incarnation of its time')
+    same((await trial.head(store, streamId)).version, version, 'the version, with the incarnation in which it was set')
     same(
       describeAppend(await next.append(batch('e'), move(version, 'two'))),
       'appended 5..5',
@@ -92,7 +92,11 @@ export const regression: readonly ContractCase[] = [
     )
     const { version: second, incarnation, ticket } = await trial.head(store, streamId)
     same([second, ticket], [`5.${incarnation}.${next.epoch}`, 'two'], 'the ticket')
-    same(describeAppend(await store.append(streamId, batch('f'), guest('key'))), 'duplicate 3..3', 'a key from before')
+    same(
+      describeAppend(await store.append(streamId, batch('f'), guest('key'))),
+      'duplicate 3..3',
+      'a key from before the regression',
+    )
   }),
 
   define(4, 'drivers find a regressed log at the latest when its lease expires', async trial => {

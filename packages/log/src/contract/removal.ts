@@ -11,14 +11,14 @@ export const removal: readonly ContractCase[] = [
   define('interface', 'remove: deletes everything of a log and returns whether it existed', async trial => {
     const { store, streamId, writer, principal } = await sceneOf(trial)
     const { version } = await trial.head(store, streamId)
-    same(await store.remove(streamId), true, 'remove of a log that is there')
-    same(await store.remove(streamId), false, 'remove of a log that is not')
+    same(await store.remove(streamId), true, 'remove of an existing log')
+    same(await store.remove(streamId), false, 'remove of an absent log')
     same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read')
     same(await store.find(streamId, 'key'), undefined, 'find')
     same(await store.getSnapshot(streamId, 9), undefined, 'getSnapshot')
     same(await store.getBlob(streamId, 'hash'), undefined, 'getBlob')
     same((await store.list(principal, 9)).streams, [], 'list')
-    same(describeAppend(await writer.append(batch('x'))), 'fenced', "its writer's append")
+    same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the removed log's writer")
     same(
       describeAppend(await store.append(streamId, batch('x'), guest('key'))),
       'moved',
@@ -41,14 +41,18 @@ export const removal: readonly ContractCase[] = [
     for (const version of ['', `0.${incarnation}.0`, `${first}x`, `1.another.${writer.epoch}`]) {
       same(await store.remove(streamId, version), false, `remove on the version '${version}'`)
     }
-    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after those')
+    same(
+      { ...(await trial.page(store, streamId)), clock: 0 },
+      { ...before, clock: 0 },
+      'the log after the refused removals',
+    )
     await writer.append(batch('d'), move(first, 'two'))
     same(await store.remove(streamId, first), false, 'remove on the version before the last move')
     const { version } = await trial.head(store, streamId)
     await writer.append(batch('e'))
-    same(await store.remove(streamId, version), true, 'remove on the present version')
-    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read after it')
-    same(await store.remove(streamId, version), false, 'remove of a log that is not there')
+    same(await store.remove(streamId, version), true, 'remove on the current version')
+    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read after the removal')
+    same(await store.remove(streamId, version), false, 'remove of an absent log')
   }),
 
   define(5, 'remove: of a concurrent removal and ticket move on one version exactly one wins', async trial => {
@@ -61,7 +65,7 @@ export const removal: readonly ContractCase[] = [
       const [removed, { outcome }] = await (round % 2
         ? Promise.all([remove(), append()])
         : Promise.all([append(), remove()]).then(([result, gone]) => [gone, result] as const))
-      same(outcome, removed ? 'moved' : 'appended', `the append, where remove said ${removed}`)
+      same(outcome, removed ? 'moved' : 'appended', `an append beside a remove that returned ${removed}`)
       const page = await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 })
       same(page?.head, removed ? undefined : 1, 'the head of the log')
     }
@@ -187,7 +191,7 @@ export const removal: readonly ContractCase[] = [
       same(
         describeAppend(await store.append(streamId, batch('x'), guest('key'))),
         'duplicate 2..2',
-        'a key from before',
+        'a key from before the restore',
       )
 
       await trial.log(store, 'another')

@@ -36,7 +36,7 @@ export const restarts: readonly ContractCase[] = [
       const other = await trial.open()
       const after = await trial.available(() => trial.page(other, streamId, { sequence: 1 }))
       same({ ...after, clock: 0 }, { ...before, clock: 0 }, 'the log')
-      same(after.batches.map(range), ['1..2', '3..3', '4..4', '5..5'], 'its batches')
+      same(after.batches.map(range), ['1..2', '3..3', '4..4', '5..5'], 'the batches after the restart')
       same(range(await other.find(streamId, 'key')), '3..3', 'a key')
       same((await other.getSnapshot(streamId, 9))?.sequence, 2, 'the snapshot')
       same([...((await other.getBlob(streamId, 'hash')) ?? [])], [0, 255], 'the blob')
@@ -96,7 +96,7 @@ export const restarts: readonly ContractCase[] = [
       const { batches, head } = await trial.page(await trial.open(), streamId)
       const found = new Map(batches.map(each => [textsOf(each.body)[0] ?? '', range(each)]))
       const byName = (map: Map<string, string>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
-      same(byName(found), byName(acked), 'the batches, and what the appenders were told')
+      same(byName(found), byName(acked), 'the batches, compared with the acknowledgements')
       same([batches.length, head], [acked.size, 2 * acked.size], 'the number of batches and the head')
     },
     RESTARTS,

@@ -38,7 +38,7 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     for (const sequence of [1, 2, 3, 4]) await store.putSnapshot(streamId, snapshotAt(sequence), 3)
     same(await stored(), [4, 3, 2], 'the newest three of four')
     await store.putSnapshot(streamId, snapshotAt(1), 3)
-    same(await stored(), [4, 3, 2], 'the same after one that is older than all')
+    same(await stored(), [4, 3, 2], 'the snapshots after an older one was put')
     await store.putSnapshot(streamId, snapshotAt(10), 2)
     same(await stored(), [10, 4], 'the newest two')
     await store.putSnapshot(streamId, snapshotAt(11), 1)
@@ -54,9 +54,9 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     for (const sequence of [6, 7, 8, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 2)
     same(await snapshotsOf(store, streamId), [9, 8, 3], 'the newest two, and what a log trimmed to 4 needs')
     await store.putSnapshot(streamId, snapshotAt(4), 2)
-    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the same after one at the floor')
+    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the snapshots after one was put at the floor')
     await store.putSnapshot(streamId, snapshotAt(2), 2)
-    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the same after one below it')
+    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the snapshots after one was put below the floor')
     await store.trim(streamId, 8)
     await store.putSnapshot(streamId, snapshotAt(10), 1)
     same(await snapshotsOf(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
@@ -113,7 +113,7 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     same(await store.getBlob(three as string, 'hash'), undefined, 'the blob in a log that was not given it')
     await store.remove(one as string)
     same(await store.getBlob(one as string, 'hash'), undefined, 'the blob of a log that was removed')
-    same([...((await store.getBlob(two as string, 'hash')) ?? [])], [7], 'the same bytes in another log')
+    same([...((await store.getBlob(two as string, 'hash')) ?? [])], [7], 'the bytes of the blob in another log')
   }),
 ]
 

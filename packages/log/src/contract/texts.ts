@@ -121,7 +121,11 @@ export const texts: readonly ContractCase[] = [
       'too-large',
       "a guest's append",
     )
-    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after that')
+    same(
+      { ...(await trial.page(store, streamId)), clock: 0 },
+      { ...before, clock: 0 },
+      'the log after the refused calls',
+    )
     same(await store.find(streamId, 'key'), undefined, 'the key')
     same(
       describeAppend(await store.append(streamId, batch('a'), guest('key'))),

@@ -47,15 +47,23 @@ export const tickets: readonly ContractCase[] = [
     const writer = await trial.writer(store, streamId)
     await writer.append(batch('a'))
     await store.append(streamId, batch('b'), guest())
-    same((await trial.head(store, streamId)).touchedAt, created.touchedAt, 'touchedAt after appends without a move')
+    same(
+      (await trial.head(store, streamId)).touchedAt,
+      created.touchedAt,
+      'touchedAt after appends that leave the ticket',
+    )
     const before = (await trial.head(store, streamId)).clock
     await writer.append(batch('c'), move(created.version, 's'))
     const { touchedAt, createdAt, clock } = await trial.head(store, streamId)
-    holds(before <= touchedAt && touchedAt <= clock, 'touchedAt lies about the move', [before, touchedAt, clock])
+    holds(
+      before <= touchedAt && touchedAt <= clock,
+      'touchedAt is between the clocks before and after the ticket changed',
+      [before, touchedAt, clock],
+    )
     same(createdAt, created.createdAt, 'createdAt')
   }),
 
-  define(5, 'an append on any version but the current one is moved', async trial => {
+  define(5, 'an append on any version but the current one is refused as moved', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const { version: first, incarnation } = await trial.head(store, streamId)
@@ -70,14 +78,18 @@ export const tickets: readonly ContractCase[] = [
       same(
         describeAppend(await store.append(streamId, batch('x'), guest(), move(version, 'x'))),
         'moved',
-        `on '${version}'`,
+        `an append on the version '${version}'`,
       )
     }
-    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after them all')
+    same(
+      { ...(await trial.page(store, streamId)), clock: 0 },
+      { ...before, clock: 0 },
+      'the log after all refused appends',
+    )
   }),
 
   ...DECISIONS.map(type =>
-    define(5, `a ${type} on an old version is moved, for writers and guests`, async trial => {
+    define(5, `a ${type} on an old version is refused as moved, for writers and guests`, async trial => {
       const store = await trial.open()
       const streamId = await trial.log(store)
       const { version } = await trial.head(store, streamId)
@@ -91,7 +103,11 @@ export const tickets: readonly ContractCase[] = [
         'moved',
         `a guest's ${type}`,
       )
-      same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after them')
+      same(
+        { ...(await trial.page(store, streamId)), clock: 0 },
+        { ...before, clock: 0 },
+        'the log after the refused appends',
+      )
       same(
         describeAppend(await writer.append(added, move(before.version, 'two'))),
         'appended 2..2',

@@ -138,18 +138,22 @@ export const trimming: readonly ContractCase[] = [
     for (const other of [version, '', `${before.version}~2`]) {
       same(await store.trim(streamId, 2, other), false, `a trim on the version '${other}'`)
     }
-    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after that')
+    same(
+      { ...(await trial.page(store, streamId)), clock: 0 },
+      { ...before, clock: 0 },
+      'the log after the refused trims',
+    )
     same(await store.trim(streamId, 2, before.version), true, 'a trim on the version of the ticket')
     const { floor, version: next } = await trial.head(store, streamId)
-    same(floor, 2, 'the floor after that')
-    same(await store.trim(streamId, 2, before.version), false, 'the same again, on the version from before')
-    same(await store.trim(streamId, 2, next), true, 'a trim to where the floor is already')
-    same(await store.trim(streamId, 1), true, 'a trim to below the floor, on whatever version')
-    same(await store.trim(trial.id('absent'), 1), false, 'a trim of a log that is not there')
-    same(await store.trim(trial.id('absent'), 1, next), false, 'the same on a version')
+    same(floor, 2, 'the floor after the trim')
+    same(await store.trim(streamId, 2, before.version), false, 'a repeated trim on the old version')
+    same(await store.trim(streamId, 2, next), true, 'a trim to the current floor')
+    same(await store.trim(streamId, 1), true, 'a trim to below the floor, without a version')
+    same(await store.trim(trial.id('absent'), 1), false, 'a trim of an absent log')
+    same(await store.trim(trial.id('absent'), 1, next), false, 'a trim of an absent log, on a version')
   }),
 
-  define(12, 'trim: a decision from before the trim is moved', async trial => {
+  define(12, 'trim: a decision on the version before the trim is refused as moved', async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const seen = new Set([(await trial.head(store, streamId)).version])
     for (const floor of [2, 3, 6]) {
@@ -163,12 +167,16 @@ export const trimming: readonly ContractCase[] = [
       same(
         describeAppend(await store.append(streamId, batch('x'), guest(), late)),
         'moved',
-        "a guest's append from before",
+        "a guest's append on the version before the trim",
       )
-      same(describeAppend(await writer.append(batch('x'), late)), 'moved', "a writer's append from before")
-      same(await store.remove(streamId, before.version), false, 'a removal from before')
+      same(
+        describeAppend(await writer.append(batch('x'), late)),
+        'moved',
+        "a writer's append on the version before the trim",
+      )
+      same(await store.remove(streamId, before.version), false, 'a removal on the version before the trim')
       await store.trim(streamId, floor)
-      same((await trial.head(store, streamId)).version, after.version, 'the version after a trim that raised nothing')
+      same((await trial.head(store, streamId)).version, after.version, 'the version after a trim that left the floor')
     }
     const { version, incarnation } = await trial.head(store, streamId)
     same(
@@ -176,7 +184,11 @@ export const trimming: readonly ContractCase[] = [
       'appended 7..7',
       'an append on the version',
     )
-    same((await trial.head(store, streamId)).version, `7.${incarnation}.${writer.epoch}`, 'the version after that')
+    same(
+      (await trial.head(store, streamId)).version,
+      `7.${incarnation}.${writer.epoch}`,
+      'the version after the append',
+    )
   }),
 
   define(12, 'trim: leaves snapshots and blobs', async trial => {

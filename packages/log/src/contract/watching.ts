@@ -77,7 +77,7 @@ export const watching: readonly ContractCase[] = [
       const { incarnation } = writer.lastAcked
       const follower = trial.follow(store, streamId)
       writer.lastAcked = { ...writer.lastAcked, sequence: 7 }
-      same((await writer.append(batch('a'))).outcome, 'regressed', 'an append after an entry that is not there')
+      same((await writer.append(batch('a'))).outcome, 'regressed', 'an append after an absent entry')
       await follower.sees('the new incarnation', page => page?.incarnation !== incarnation)
     }
   }),
@@ -118,7 +118,7 @@ export const watching: readonly ContractCase[] = [
     await other.append(streamId, batch('b'), guest())
     await stays.sees('an append after another watch was stopped', page => page?.head === 2)
     await store.append(streamId, batch('c'), guest())
-    await stays.sees('an append by the same handle after that', page => page?.head === 3)
+    await stays.sees('an append by the same handle after another watch was stopped', page => page?.head === 3)
     same(wake.count - before, 0, 'the wake-ups after stop')
     for (const stop of stopped) stop()
     const again = trial.follow(store, streamId)

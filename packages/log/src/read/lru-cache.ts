@@ -1,7 +1,7 @@
 /** Minimum weight of an entry, in bytes, for the objects around the value. */
 const MIN_WEIGHT = 16 * 1024
 
-/** Least-recently-used cache with a total weight in bytes. The entry used last is kept whatever its weight. */
+/** Least-recently-used cache with a total weight in bytes. The entry used last stays, even if its weight alone is above the total. */
 export class LruCache<T> {
   readonly #maxWeight: number
   /** In order of use, the last used at the end. */

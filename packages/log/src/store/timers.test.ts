@@ -12,7 +12,7 @@ async function script(body: string): Promise<string> {
     const delta = (delta) => ({ type: 'text-delta', id: '1', delta })
     ${body}`
   const args = ['--conditions=@millrace/source', '--input-type=module', '-e', source]
-  // Without colours, whatever the environment of the test run says.
+  // Without colours, even if the environment of the test run forces them.
   const env = { ...process.env, FORCE_COLOR: '0' }
   return (await promisify(execFile)(process.execPath, args, { env })).stdout
 }

@@ -26,13 +26,13 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
     const { run } = current
     switch (chunk.type) {
       case 'rewind':
-        if (run) return `rewind: run ${run.runId} is open, end it first`
+        if (run) return `rewind: run ${run.runId} is open: end it first`
         if (index > 0 || batch[1]?.chunk.type !== 'run-started') {
           return 'rewind: expected as the first entry of a batch, before the run-started of the next run'
         }
         break
       case 'run-started':
-        if (run) return `run-started: run ${run.runId} is open, end it first`
+        if (run) return `run-started: run ${run.runId} is open: end it first`
         if (current.ended.includes(origin.runId))
           return `run-started: run ${origin.runId} has ended, start one with another id`
         break

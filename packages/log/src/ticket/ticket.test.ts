@@ -160,11 +160,11 @@ describe('the ticket', () => {
     const contextEntry: NewEntry = { ...entryBy(ADA, { type: 'run-context', context: 1 }), internal: true }
     expect(advance(requested, [contextEntry])).toBe(requested)
     expect(JSON.stringify(requested)).not.toContain('r0')
-    const goesOn = [
+    const continued = [
       entryBy(R1, { ...started, resumes: 'r0' } as Chunk),
       entryBy(R1, { type: 'run-resumed', mode: 'continue' }),
     ]
-    expect(advance(requested, goesOn)).toEqual(after(entryBy(R1, started)))
+    expect(advance(requested, continued)).toEqual(after(entryBy(R1, started)))
   })
 
   test('a stop is due for every driver, a request for its program', () => {
@@ -270,7 +270,7 @@ describe('the ticket', () => {
       fc.property(appendAttempts, attempts => {
         const { entries, tickets } = admittedEntries(attempts)
         for (const [i, ticket] of tickets.entries()) {
-          expect({ i, ...runDueOf(ticket) }).toEqual({ i, ...plainDue(entries.slice(0, i + 1)) })
+          expect({ i, ...runDueOf(ticket) }).toEqual({ i, ...dueModel(entries.slice(0, i + 1)) })
           if (runDueOf(ticket).at !== null) due++
         }
       }),
@@ -286,7 +286,7 @@ describe('the ticket', () => {
         const { entries, tickets } = admittedEntries(attempts)
         for (const [i, ticket] of tickets.entries()) {
           const status = stopStatus(ticket)
-          expect({ i, status }).toEqual({ i, status: plainStop(entries.slice(0, i + 1)) })
+          expect({ i, status }).toEqual({ i, status: stopModel(entries.slice(0, i + 1)) })
           if (ticket.run) seen.add(`${ticket.stop} ${status}`)
         }
       }),
@@ -296,8 +296,8 @@ describe('the ticket', () => {
   })
 })
 
-/** The status with which the open run stops, derived from the entries from the end. */
-function plainStop(entries: readonly NewEntry[]): string {
+/** Model of `stopStatus`: searches the entries of the open run instead of advancing a ticket. */
+function stopModel(entries: readonly NewEntry[]): string {
   const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
   const runId = entries[start]?.origin.runId
   const since = entries.slice(Math.max(0, start))
@@ -307,8 +307,8 @@ function plainStop(entries: readonly NewEntry[]): string {
   return since.some(isAbort) ? 'aborted' : 'interrupted'
 }
 
-/** When a run of a log is due, derived from its entries from the end, without a ticket. */
-function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; program: string | null } {
+/** Model of `runDueOf`: searches the entries of the open run instead of advancing a ticket. */
+function dueModel(entries: readonly NewEntry[]): { at: number | 'now' | null; program: string | null } {
   const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
   const startEntry = entries[start]
   const isOpen = start >= 0 && !entries.slice(start).some(({ chunk }) => chunk.type === 'run-finished')
@@ -340,7 +340,8 @@ function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; pr
   return { at: deadlines.length > 0 ? Math.min(...deadlines) : null, program }
 }
 
-interface Asked {
+/** A question or client tool call of a run, and where it was asked. */
+interface ModelPending {
   readonly key: string
   readonly call?: string | undefined
   readonly lane: string
@@ -348,7 +349,8 @@ interface Asked {
   readonly deadline?: number | undefined
 }
 
-function asks({ chunk, origin }: NewEntry): Asked | undefined {
+/** The pending that an entry opens. */
+function pendingOf({ chunk, origin }: NewEntry): ModelPending | undefined {
   if (origin.guest !== undefined) return undefined
   const names = { lane: `${origin.lane} of ${origin.agentId}`, agent: origin.agentId }
   if (chunk.type === 'interrupt') return { key: `interrupt ${chunk.interruptId}`, deadline: chunk.deadline, ...names }
@@ -359,7 +361,7 @@ function asks({ chunk, origin }: NewEntry): Asked | undefined {
   return { key: `client ${chunk.toolCallId}`, call: chunk.toolCallId, deadline: chunk.deadline, ...names }
 }
 
-function isSettledBy({ key, call, agent }: Asked, { chunk }: NewEntry): boolean {
+function isSettledBy({ key, call, agent }: ModelPending, { chunk }: NewEntry): boolean {
   switch (chunk.type) {
     case 'interrupt-response':
       return key === `interrupt ${chunk.interruptId}`
@@ -378,13 +380,13 @@ function isSettledBy({ key, call, agent }: Asked, { chunk }: NewEntry): boolean 
 }
 
 /** The pendings that are open at the end of a run's entries. */
-const openAt = (entries: readonly NewEntry[]): Asked[] =>
+const openAt = (entries: readonly NewEntry[]): ModelPending[] =>
   entries.flatMap((entry, i) => {
-    const question = asks(entry)
-    return question && !entries.slice(i + 1).some(later => isSettledBy(question, later)) ? [question] : []
+    const pending = pendingOf(entry)
+    return pending && !entries.slice(i + 1).some(later => isSettledBy(pending, later)) ? [pending] : []
   })
 
-/** Whether, after the pause, something was settled of a lane that then had no pendings left. */
+/** Whether an entry after the pause settled the last open pending of a lane. */
 function isReady(since: readonly NewEntry[], pausedAt: number): boolean {
   for (let i = pausedAt + 1; i < since.length; i++) {
     const before = openAt(since.slice(0, i))

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { ask, delta, failure, ID, thrown, World } from '../manager/manager-world.fixture.ts'
 
-const WRITTEN = ['run-started', 'checkpoint-created']
+/** The first entries of every run. */
+const STARTED = ['run-started', 'checkpoint-created']
 
-/** A writer with a started run, and its counters from there. */
-async function quiet(world: World) {
+/** Starts a run and resets the counts of store calls. */
+async function startedWriter(world: World) {
   const writer = await world.writer()
   world.tap.reset()
   return writer
@@ -15,7 +16,7 @@ async function quiet(world: World) {
 describe('a writer coalesces', () => {
   test('sends the first delta at once, and those within 16 ms together', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     writer.write(delta('a'))
     await settled()
     expect(world.tap.count('append')).toBe(1)
@@ -32,7 +33,7 @@ describe('a writer coalesces', () => {
 
   test('sends what arrives during an append in the next one', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     writer.write(delta('a'))
     await held.arrived
@@ -48,7 +49,7 @@ describe('a writer coalesces', () => {
 
   test('merges deltas by part, on every lane, in the order in which each part began', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const tool = writer.lane({ lane: 'tool' })
     for (const text of ['1', '2', '3']) {
       writer.write(delta(text, 'a'))
@@ -61,7 +62,7 @@ describe('a writer coalesces', () => {
 
   test('anything but a delta flushes the queue at once, in order', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     writer.write(delta('a'))
     await settled()
     writer.write(delta('b'))
@@ -74,7 +75,7 @@ describe('a writer coalesces', () => {
 
   test('a fast model costs about sixty appends a second, and no delta is lost', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const words = Array.from({ length: 1000 }, (_, i) => `${i} `)
     for (const word of words) {
       writer.write(delta(word))
@@ -89,7 +90,7 @@ describe('a writer coalesces', () => {
 
   test('writes that were sent together have the same result', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const writes = ['a', 'b', 'c'].map(text => writer.write(delta(text)))
     const appended = await Promise.all(writes.map(write => write.appended))
     expect(appended).toEqual(Array(3).fill({ outcome: 'appended', first: 3, last: 3, clock: world.clock.now() }))
@@ -97,7 +98,7 @@ describe('a writer coalesces', () => {
 
   test('leaves no timers behind', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     writer.write(delta('a'))
     await settled()
     writer.write(delta('b'))
@@ -110,7 +111,7 @@ describe('a writer coalesces', () => {
 describe('a writer keeps order', () => {
   test('a write after a commit comes after it, also if the commit depends on the ticket', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     writer.write(delta('before'))
     await held.arrived
@@ -129,7 +130,7 @@ describe('a writer keeps order', () => {
 
   test('unawaited decisions are made one after the other, each on the ticket that the one before left', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const seen: number[] = []
     const decide = (id: string) =>
       writer.decide(({ pendings }) => {
@@ -145,7 +146,7 @@ describe('a writer keeps order', () => {
 
   test('law 5: a commit that settles a pending of an earlier one in flight changes the ticket with it', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const opens = writer.commit([ask('a')])
     const settles = writer.commit([{ type: 'tool-output-denied', toolCallId: 'call-a' }])
     expect([await opens, await settles]).toMatchObject([{ outcome: 'appended' }, { outcome: 'appended' }])
@@ -154,7 +155,7 @@ describe('a writer keeps order', () => {
 
   test('law 7: rejects a draft chunk written while the end of the run is in flight', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     const ended = world.manager.endStream(ID)
     await held.arrived
@@ -172,7 +173,7 @@ describe('a writer keeps order', () => {
 describe('a writer is bounded (law 8)', () => {
   test('awaiting a write waits for room only', async () => {
     const world = new World({ queueBytes: 10_000 })
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     // Nothing is appended, but there is room.
     await writer.write(delta('a'))
@@ -192,7 +193,7 @@ describe('a writer is bounded (law 8)', () => {
 
   test('too many unawaited writes are rejected, and accepted ones are written', async () => {
     const world = new World({ queueBytes: 2000 })
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     let accepted = 0
     const fill = () => {
@@ -208,7 +209,7 @@ describe('a writer is bounded (law 8)', () => {
 
   test('too many unawaited commits are rejected too', async () => {
     const world = new World({ queueBytes: 2000 })
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     const commits = Array.from({ length: 1000 }, () => failure(writer.commit([{ type: 'status', message: 'x' }])))
     await settled()
@@ -220,7 +221,7 @@ describe('a writer is bounded (law 8)', () => {
 
   test('a discard makes room like an append', async () => {
     const world = new World({ queueBytes: 1000 })
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     writer.write(delta('a'))
     await held.arrived
@@ -238,7 +239,7 @@ describe('a writer is bounded (law 8)', () => {
 describe('a writer ends', () => {
   test('flush waits for everything written so far', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     writer.write(delta('a'))
     let isFlushed = false
@@ -250,16 +251,16 @@ describe('a writer ends', () => {
     expect(isFlushed).toBe(false)
     held.open()
     await flushed
-    expect(await world.lines()).toEqual([...WRITTEN, 'text-delta 1 a'])
+    expect(await world.lines()).toEqual([...STARTED, 'text-delta 1 a'])
   })
 
   test('close flushes, releases the log, and may be called again; the run stays open', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     writer.write(delta('a'))
     await Promise.all([writer.close(), writer.close()])
     await writer.close()
-    expect(await world.lines()).toEqual([...WRITTEN, 'text-delta 1 a'])
+    expect(await world.lines()).toEqual([...STARTED, 'text-delta 1 a'])
     expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null, status: 'active' })
     expect(world.tap.count('release')).toBe(1)
     expect(writer.signal.reason).toMatchObject({ code: 'closed' })
@@ -267,7 +268,7 @@ describe('a writer ends', () => {
 
   test('nothing is accepted after close', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const held = world.tap.hold('append')
     writer.write(delta('a'))
     const closed = writer.close()
@@ -277,7 +278,7 @@ describe('a writer ends', () => {
     held.open()
     await closed
     expect(thrown(() => writer.write(delta('c')))).toBe('closed')
-    expect(await world.lines()).toEqual([...WRITTEN, 'text-delta 1 a'])
+    expect(await world.lines()).toEqual([...STARTED, 'text-delta 1 a'])
   })
 
   test('a writer without writes leaves an empty log', async () => {
@@ -290,7 +291,7 @@ describe('a writer ends', () => {
 
   test('the manager closes all its writers', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const other = await world.manager.createWriter('other', { runId: 'r1', agentType: 'assistant' })
     other.write(delta('a'))
     await world.manager.close()
@@ -302,7 +303,7 @@ describe('a writer ends', () => {
 describe('a writer checks what it writes', () => {
   test('sets the origin from the options of a write, or from the lane', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     writer.write(delta('a'), { step: 2, model: 'm', node: 'n' })
     writer.lane({ lane: 'child', agentId: 'sub', agentType: 'researcher' }).write(delta('b'))
     writer.write(delta('c', '2'), { internal: true })
@@ -316,7 +317,7 @@ describe('a writer checks what it writes', () => {
 
   test('rejects an invalid chunk or a value that is not JSON, and continues', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     const cycle: Record<string, unknown> = {}
     cycle['self'] = cycle
     expect(thrown(() => writer.write({ type: 'text-delta', id: '1' } as Chunk))).toBe('invalid')
@@ -329,7 +330,7 @@ describe('a writer checks what it writes', () => {
 
   test('accepts unknown types, and types with names of Object.prototype', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     for (const type of ['from-the-future', 'constructor', '__proto__', 'toString']) {
       await writer.write({ type, payload: 1 } as unknown as Chunk).appended
     }
@@ -361,12 +362,12 @@ describe('a writer checks what it writes', () => {
         thrown(() => fresh.write(chunk)),
         chunk.type,
       ).toBe('invalid')
-    expect(await world.lines()).toEqual(WRITTEN)
+    expect(await world.lines()).toEqual(STARTED)
   })
 
   test('rejects chunks of another run', async () => {
     const world = new World()
-    const writer = await quiet(world)
+    const writer = await startedWriter(world)
     expect(thrown(() => writer.lane({ lane: 'x', runId: 'r9', agentId: 'r9' }).write(delta('a')))).toBe('refused')
     await world.manager.endStream(ID)
     expect(thrown(() => writer.write(delta('a')))).toBe('refused')

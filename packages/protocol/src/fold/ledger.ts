@@ -234,7 +234,9 @@ export class Ledger {
     cache.agents ??= [...this.agents.values()]
     cache.requests ??= [...this.#requests.values()]
     cache.interrupts ??= [...this.#interrupts.values()]
-    cache.hooks ??= [...this.#hooks.values()].flatMap(ofRun => [...ofRun.values()].flatMap(of => [...of.values()]))
+    cache.hooks ??= [...this.#hooks.values()].flatMap(ofRun =>
+      [...ofRun.values()].flatMap(ofAgent => [...ofAgent.values()]),
+    )
     const { runs, agents, requests, interrupts, hooks } = cache
     return { runs, agents, requests, interrupts, hooks, usage: this.#usage }
   }

@@ -320,8 +320,8 @@ export function withoutDiscarded(entries: readonly Entry[]): Entry[] {
     const { runId, lane, agentId } = origin
     if (ended.has(runId) || ended.has(`${runId} ${agentId}`)) continue
     const key = `${runId} ${lane}`
-    const seal = (of: (writer: WriterOrigin) => boolean) => {
-      for (const w of WRITERS) if (of(w)) drafts.delete(`${w.runId} ${w.lane}`)
+    const seal = (isSealed: (writer: WriterOrigin) => boolean) => {
+      for (const w of WRITERS) if (isSealed(w)) drafts.delete(`${w.runId} ${w.lane}`)
     }
     if (chunk.type === 'checkpoint-created') drafts.delete(key)
     else if (chunk.type === 'step-discarded') {

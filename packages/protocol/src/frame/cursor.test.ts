@@ -32,25 +32,25 @@ describe('a cursor', () => {
   })
 
   it.each([
-    ['nothing', ''],
+    ['an empty text', ''],
     ['a negative number', -1],
     ['digits of a negative number', '-1'],
     ['a fraction', 1.5],
-    ['no number', Number.NaN],
-    ['a number beyond what is exact', 2 ** 53],
+    ['NaN', Number.NaN],
+    ['a number above the largest safe integer', 2 ** 53],
     ['too many digits', '9'.repeat(20)],
     ['two parts', '1.a'],
     ['four parts', '1.a.b.c'],
     ['no sequence', '.a.b'],
-    ['a sequence that is none', '1e3.a.b'],
-    ['a second spelling of a sequence', '01.a.b'],
+    ['a sequence with an exponent', '1e3.a.b'],
+    ['a sequence with a leading zero', '01.a.b'],
     ['an empty name', '1..b'],
     ['a name that would need an escape', '1.ä.b'],
     ['a space', ' 1.a.b'],
     ['a line end', '1.a.b\n'],
     ['too long a token', `1.${'a'.repeat(MAX_CURSOR_LENGTH)}.b`],
     ['too long a number', `${'0'.repeat(MAX_CURSOR_LENGTH)}7`],
-    ['another type', null as unknown as string],
+    ['null', null as unknown as string],
   ])('is invalid: %s', (_, token) => {
     expect(() => decodeCursor(token)).toThrow(refused)
   })

@@ -17,12 +17,12 @@ const entry = (sequence: number, origin: Origin = writer, more: Partial<Entry> =
   ...more,
 })
 
-const entries = (after: number, sequence: number, of: Entry[] = [], sessionId?: string): EntriesFrame => ({
+const entries = (after: number, sequence: number, list: Entry[] = [], sessionId?: string): EntriesFrame => ({
   type: 'entries',
   ...(sessionId !== undefined && { sessionId }),
   after,
   sequence,
-  entries: of,
+  entries: list,
   cursor: String(sequence),
 })
 
@@ -274,13 +274,13 @@ describe('continuity', () => {
           while (healthy && at < head) {
             const { size, fault } = steps.next().value ?? { size: 5, fault: 'none' }
             const to = Math.min(head, at + size)
-            const of = Array.from({ length: to - at }, (_, i) => entry(at + i + 1))
+            const list = Array.from({ length: to - at }, (_, i) => entry(at + i + 1))
             const sent =
               fault === 'lose'
                 ? []
                 : fault === 'twice'
-                  ? [entries(at, to, of), entries(at, to, of)]
-                  : [entries(at, to, of)]
+                  ? [entries(at, to, list), entries(at, to, list)]
+                  : [entries(at, to, list)]
             at = fault === 'again' ? Math.max(0, to - 1) : to
             for (const frame of sent) {
               const read = reader.read(wire(frameWriter.write(frame))) as EntriesFrame

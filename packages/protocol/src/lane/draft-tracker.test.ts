@@ -102,8 +102,8 @@ describe('the draft of a lane', () => {
 
   it('ends with its agent or its run', () => {
     const tracker = newTracker()
-    for (const of of [origin('r1', 'a'), origin('r1', 'b', 'child'), origin('r2', 'c')])
-      apply(tracker, { origin: of, chunk: delta })
+    for (const writer of [origin('r1', 'a'), origin('r1', 'b', 'child'), origin('r2', 'c')])
+      apply(tracker, { origin: writer, chunk: delta })
     expect(apply(tracker, { origin: origin(), chunk: endOf('child') })).toEqual(['b'])
     expect(apply(tracker, { origin: origin(), chunk: finish })).toEqual(['a'])
     expect(open(tracker)).toEqual([['c', 1]])
@@ -146,11 +146,11 @@ it('the tracker agrees with a model that reads every entry, for any interleaving
   const chunks = fc.constantFrom<Chunk[]>(delta, delta, delta, commit, discard, finish, endOf('child'), endOf('r1'))
   const same = (a: Origin, b: WriterOrigin) =>
     !isGuest(a) && a.runId === b.runId && a.lane === b.lane && a.agentId === b.agentId
-  const ends = ({ origin: by, chunk }: Written, of: WriterOrigin): boolean => {
+  const ends = ({ origin: by, chunk }: Written, writer: WriterOrigin): boolean => {
     if (isGuest(by)) return false
-    if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') return same(by, of)
-    if (chunk.type === 'subagent-end') return by.runId === of.runId && chunk.agentId === of.agentId
-    return chunk.type === 'run-finished' && by.runId === of.runId
+    if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') return same(by, writer)
+    if (chunk.type === 'subagent-end') return by.runId === writer.runId && chunk.agentId === writer.agentId
+    return chunk.type === 'run-finished' && by.runId === writer.runId
   }
   fc.assert(
     fc.property(fc.array(fc.record({ origin: origins, chunk: chunks }), { maxLength: 40 }), entries => {
@@ -170,7 +170,7 @@ it('the tracker agrees with a model that reads every entry, for any interleaving
         if (!isGuest(by) && isDraftChunk(chunk) && !model.some(draft => same(by, draft.origin)))
           model.push({ origin: by, from: at })
         expect(tracker.drafts.map(({ data }) => data.from)).toEqual(model.map(({ from }) => from))
-        for (const { origin: of, from } of model) expect(tracker.get(of)?.data.from).toBe(from)
+        for (const { origin: writer, from } of model) expect(tracker.get(writer)?.data.from).toBe(from)
       }
     }),
     { numRuns: runs(200) },

@@ -9,8 +9,8 @@ export type LaneId = Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>
 export const isSameLane = (a: LaneId, b: LaneId): boolean => a.lane === b.lane && isOfAgent(a, b.runId, b.agentId)
 
 /** Whether something belongs to a run, or to one agent of it. Without `runId`, always true. */
-export const isOfAgent = (of: Partial<LaneId>, runId = of.runId, agentId = of.agentId): boolean =>
-  of.runId === runId && of.agentId === agentId
+export const isOfAgent = (id: Partial<LaneId>, runId = id.runId, agentId = id.agentId): boolean =>
+  id.runId === runId && id.agentId === agentId
 
 /** Identifies a lane in maps. Unique in a session. */
 export const laneKeyOf = ({ runId, lane, agentId }: LaneId): string => JSON.stringify([runId, lane, agentId])

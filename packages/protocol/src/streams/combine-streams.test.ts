@@ -14,10 +14,10 @@ describe('combineStreams', () => {
   it('yields all items of all streams, in order within each stream', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(fc.nat(9), { maxLength: 5 }), { maxLength: 4 }), async lists => {
-        const sources = lists.map((list, of) => new Source(list.map((item, i) => ({ of, item, i }))))
+        const sources = lists.map((list, source) => new Source(list.map((item, i) => ({ source, item, i }))))
         const all = await collectAll(combineStreams(sources))
-        for (const [of, list] of lists.entries()) {
-          expect(all.filter(item => item.of === of).map(({ item }) => item)).toEqual(list)
+        for (const [source, list] of lists.entries()) {
+          expect(all.filter(item => item.source === source).map(({ item }) => item)).toEqual(list)
         }
         expect(all).toHaveLength(lists.flat().length)
         for (const source of sources) expect(source).toMatchObject({ returns: 0, pending: 0 })

@@ -33,7 +33,7 @@ export const open = (sessionId: string): OpenFrame => ({
 })
 
 type Draft = {
-  of: number
+  sessionIndex: number
   skip: number
   last: number
   reopens: boolean
@@ -43,7 +43,7 @@ type Draft = {
 const draft = (sessions: number): fc.Arbitrary<Draft> =>
   fc.array(arbitraryOrigin(), { minLength: 1, maxLength: 2 }).chain(origins =>
     fc.record({
-      of: fc.nat(sessions - 1),
+      sessionIndex: fc.nat(sessions - 1),
       skip: fc.oneof(fc.constant(0), fc.nat(3)),
       last: fc.nat(2),
       reopens: fc.nat(9).map(n => n === 0),
@@ -61,20 +61,21 @@ export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
       const positions = names.map(() => 0)
       const cursor = (sequence: number) => encodeCursor({ sequence, incarnation: 'i', epoch: 'e' })
       const frames: Frame[] = names.map(open)
-      for (const { of, skip, last, reopens, entries: drafted } of drafts) {
-        const session = named || sessions > 1 ? { sessionId: names[of] as string } : {}
-        const after = (positions[of] as number) + skip
+      for (const { sessionIndex, skip, last, reopens, entries: drafted } of drafts) {
+        const session = named || sessions > 1 ? { sessionId: names[sessionIndex] as string } : {}
+        const after = (positions[sessionIndex] as number) + skip
         let sequence = after
         const entries: Entry[] = drafted.map(({ gap, origin, chunk }) => {
           sequence += gap + 1
           return { sequence, timestamp: 1.5 + sequence, origin: { ...origin }, chunk }
         })
         sequence += last
-        positions[of] = sequence
+        positions[sessionIndex] = sequence
         frames.push({ type: 'entries', ...session, after, sequence, entries, cursor: cursor(sequence) })
         if (last === 2) frames.push({ type: 'caught-up', ...session, sequence, cursor: cursor(sequence) })
         if (last === 1) frames.push({ type: 'status', ...session, status: 'paused' })
-        if (reopens) frames.push({ type: 'end', ...session, status: 'paused', sequence }, open(names[of] as string))
+        if (reopens)
+          frames.push({ type: 'end', ...session, status: 'paused', sequence }, open(names[sessionIndex] as string))
       }
       // JSON has no `-0` and no `undefined`.
       return JSON.parse(JSON.stringify(frames)) as Frame[]

@@ -8,9 +8,9 @@ import { ChatProvider, useChat } from '../index.ts'
 import { type Recording, type SessionLog, useLog, useLogState } from './index.ts'
 
 let log: SessionLog
-const Log = (of: Parameters<typeof useLog>[0]) => {
+const Log = (options: Parameters<typeof useLog>[0]) => {
   renders.count('log')
-  log = useLog(of)
+  log = useLog(options)
   const { count, status } = useLogState(log)
   return (
     <i>

@@ -50,7 +50,7 @@ export function messageOf(input: UserInput, messageId: string = randomUUID()): I
     throw new ValidationError(`messageId: expected a string, found ${describeType(messageId)}`)
   }
   if (messageId.includes('::')) {
-    throw new ValidationError(`messageId ${messageId}: \`::\` marks the messages of agents, choose another`)
+    throw new ValidationError(`messageId ${messageId}: \`::\` marks the messages of agents: choose another id`)
   }
   if (typeof input === 'string') return { messageId, role: 'user', parts: [{ type: 'text', text: input }] }
   if (!Array.isArray(input?.parts)) {
@@ -109,7 +109,7 @@ export function checkNewMessageId(view: View, messageId: string, upTo: number = 
   const isUsed = view.messages.some(({ id, at }) => id === messageId && at <= upTo)
   const isQueued = view.requests.some(({ message, status }) => status === 'waiting' && message?.messageId === messageId)
   if (!isUsed && !isQueued) return
-  throw new ValidationError(`messageId ${messageId}: the session already has a message with this id, choose another`)
+  throw new ValidationError(`messageId ${messageId}: the session already has a message with this id: choose another`)
 }
 
 /** The run with this id. @throws {RunError} `run_unknown` if it has not started or does not exist. */

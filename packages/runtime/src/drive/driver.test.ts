@@ -14,9 +14,9 @@ const RUN = 'r1'
 const silentAgent = (timers: ProcessTimers): Agent =>
   agent({ name: 'silent', model: scriptedModel([{ text: 'one two three four' }], { paceMs: 200, timers }) })
 
-async function requestRun(cluster: VirtualCluster, of: string, options: { context?: Json } = {}): Promise<void> {
+async function requestRun(cluster: VirtualCluster, name: string, options: { context?: Json } = {}): Promise<void> {
   const server = cluster.process(() => [], { engine: false })
-  await server.runtime.start({ session: SESSION, runId: RUN, agent: `agent:${of}@1`, input: 'Hello', ...options })
+  await server.runtime.start({ session: SESSION, runId: RUN, agent: `agent:${name}@1`, input: 'Hello', ...options })
 }
 
 const typesOf = async (cluster: VirtualCluster): Promise<string[]> =>

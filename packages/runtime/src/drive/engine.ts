@@ -16,7 +16,7 @@ export interface EngineDriver {
   drive(sessionId: string): Promise<void>
   /** Hands every run over at its next commit from now on. */
   handOver(): void
-  /** Aborts all drives now. They end soon, whatever their code does. */
+  /** Aborts all drives now. They end soon, even if their code ignores the abort. */
   abandon(): void
 }
 

@@ -174,18 +174,18 @@ describe('the provider packages', () => {
     return {
       body: server.requests[0]?.body,
       warnings,
-      said: first.value?.type === 'stream-start' && first.value.warnings,
+      streamWarnings: first.value?.type === 'stream-start' && first.value.warnings,
     }
   }
-  const words = anthropic([{ type: 'text', text: '' }, [{ type: 'text_delta', text: 'Hi.' }]])
+  const reply = anthropic([{ type: 'text', text: '' }, [{ type: 'text_delta', text: 'Hi.' }]])
 
   test('@ai-sdk/anthropic accepts budget and effort', async () => {
-    const bound = await ask(anthropicProvider, words, { maxTokens: 2048, includeThoughts: true })
-    expect(bound.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 2048 } })
-    expect([bound.warnings, bound.said]).toEqual([[], []])
-    const effort = await ask(anthropicProvider, words, { effort: 'low', includeThoughts: true })
+    const budget = await ask(anthropicProvider, reply, { maxTokens: 2048, includeThoughts: true })
+    expect(budget.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 2048 } })
+    expect([budget.warnings, budget.streamWarnings]).toEqual([[], []])
+    const effort = await ask(anthropicProvider, reply, { effort: 'low', includeThoughts: true })
     expect(effort.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: expect.any(Number) } })
-    expect([effort.warnings, effort.said]).toEqual([[], []])
+    expect([effort.warnings, effort.streamWarnings]).toEqual([[], []])
   })
 
   test('@ai-sdk/openai-compatible accepts only the effort, with warnings for the rest', async () => {

@@ -6,9 +6,9 @@ import { SNAPSHOT_BYTES_PER_ENTRY, SNAPSHOT_INTERVAL, SNAPSHOT_MIN_ENTRIES } fro
 
 const SESSION = 's'
 
-async function started(cluster: VirtualCluster, of: string): Promise<void> {
+async function started(cluster: VirtualCluster, name: string): Promise<void> {
   const server = cluster.process(() => [], { engine: false })
-  await server.runtime.start({ session: SESSION, runId: 'r1', agent: `agent:${of}@1`, input: 'Hello' })
+  await server.runtime.start({ session: SESSION, runId: 'r1', agent: `agent:${name}@1`, input: 'Hello' })
 }
 
 const snapshots = (cluster: VirtualCluster): number[] =>

@@ -100,7 +100,7 @@ test('records the committed error if the log rejects the output of a tool', asyn
     'millrace.status': 'failed',
     'error.type': 'tool_output_too_large',
   })
-  expect(await measuredBy(collected)).toEqual(expect.arrayContaining(committed.map(of => [...of, 1])))
+  expect(await measuredBy(collected)).toEqual(expect.arrayContaining(committed.map(labels => [...labels, 1])))
   expect(await measuredBy(collected)).toHaveLength(committed.length)
 })
 

@@ -31,14 +31,14 @@ test('throws for invalid options at construction', () => {
 })
 
 test.each<[object, string]>([
-  [{ strem: {} }, 'strem: unknown option, remove it'],
-  [{ authorise: () => 'ann' }, 'authorise: unknown option, remove it'],
+  [{ strem: {} }, 'strem: unknown option: remove it'],
+  [{ authorise: () => 'ann' }, 'authorise: unknown option: remove it'],
   [{ authorize: 'ann' }, 'authorize: expected a function'],
   [{ authorize: null }, 'authorize: expected a function'],
   [{ context: 5 }, 'context: expected a function'],
   [{ onError: {} }, 'onError: expected a function'],
   [{ cors: ['https://app.example.com'] }, 'cors: expected { origins, credentials? }'],
-  [{ cors: { origin: 'x' } }, 'cors.origin: unknown option, remove it'],
+  [{ cors: { origin: 'x' } }, 'cors.origin: unknown option: remove it'],
   [{ cors: {} }, 'cors.origins: expected a list of origins, or a function'],
   [{ cors: { origins: 'https://app.example.com' } }, 'cors.origins: expected a list'],
   [{ cors: { origins: ['https://app.example.com', '*'] } }, 'cors.origins.1: expected an origin'],
@@ -47,7 +47,7 @@ test.each<[object, string]>([
   [{ static: 5 }, 'static: expected a folder'],
   [{ static: '' }, 'static: expected a folder'],
   [{ static: { path: 'public' } }, 'static: expected a folder'],
-  [{ static: { folder: 'public', header: {} } }, 'static.header: unknown option, remove it'],
+  [{ static: { folder: 'public', header: {} } }, 'static.header: unknown option: remove it'],
   [{ static: { folder: 'public', headers: { a: 1 } } }, 'static.headers: expected an object with string values'],
   [{ store: 'mysql://user:secret@host' }, 'store: expected memory:, sqlite:path, redis:// or postgres://, found mysql'],
   [{ store: 'mill.db' }, 'found no scheme'],

@@ -79,6 +79,6 @@ function checkFiles(files: unknown): void {
 
 function checkKnownKeys(path: string, found: object, known: Readonly<Record<string, true>>): void {
   for (const name of Object.keys(found)) {
-    if (!Object.hasOwn(known, name)) throw new TypeError(`${path}${name}: unknown option, remove it`)
+    if (!Object.hasOwn(known, name)) throw new TypeError(`${path}${name}: unknown option: remove it`)
   }
 }

@@ -67,7 +67,7 @@ function numbersOf<T extends Record<keyof T, number>>(
   minimums: Partial<T> = {},
 ): T {
   for (const [name, value] of Object.entries(values) as [keyof T & string, unknown][]) {
-    if (!Object.hasOwn(defaults, name)) throw new TypeError(`${option}.${name}: unknown option, remove it`)
+    if (!Object.hasOwn(defaults, name)) throw new TypeError(`${option}.${name}: unknown option: remove it`)
     const minimum = minimums[name] ?? 0
     if (Number.isInteger(value) && (value as number) >= minimum && (value as number) <= MAX_VALUE) continue
     throw new TypeError(

@@ -1,6 +1,6 @@
 import type { Sink } from './reply.ts'
 
-/** A sink that combines all writes of one event loop iteration into one. */
+/** A sink that combines all writes of one turn of the event loop into one. */
 export abstract class BatchingSink implements Sink {
   #pieces: Uint8Array[] = []
   #pendingBytes = 0
@@ -58,7 +58,7 @@ export const handleBytesOf = (socket: unknown): number =>
 
 let endOfTurnCalls: (() => void)[] = []
 
-/** Calls back at the end of the current event loop iteration, with one timer for all sinks. */
+/** Calls back at the end of the current turn of the event loop, with one timer for all sinks. */
 function atEndOfTurn(call: () => void): void {
   if (endOfTurnCalls.push(call) > 1) return
   setImmediate(() => {

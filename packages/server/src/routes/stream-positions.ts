@@ -7,7 +7,7 @@ interface SessionPosition {
 }
 
 /**
- * The sessions of a query and the position of each. A position follows its session, or all positions follow all sessions, in
+ * The sessions of a query and the position of each. Each `after` is behind its `session`, or all of them are behind all sessions, in
  * the same order. @throws `request_invalid`
  */
 export function positionsOf(query: URLSearchParams, maxSessions: number): readonly SessionPosition[] {
@@ -34,7 +34,7 @@ const positionsAfterSessions = (pairs: QueryPairs): readonly PartialPosition[] =
     .slice(0, pairs.length / 2)
     .map(([, sessionId], i) => ({ sessionId, after: pairs[pairs.length / 2 + i]?.[1] as string }))
 
-/** Each position follows its session. */
+/** Each position is behind its session. */
 function positionsBySession(pairs: QueryPairs): readonly PartialPosition[] {
   const positions: PartialPosition[] = []
   for (const [key, value] of pairs) {

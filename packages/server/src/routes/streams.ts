@@ -72,7 +72,7 @@ export const streams = [
       if (runId !== undefined && live !== 'true') {
         throw new HttpError(
           'request_invalid',
-          'live: expected no value together with run, a run is followed to its end or pause',
+          'live: expected no value together with run: omit it, a run is followed to its end or pause',
         )
       }
       const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
@@ -81,10 +81,7 @@ export const streams = [
       if (runId !== undefined) {
         const run = await knownRun(services, sessionId, runId)
         if (readOptions.whole) {
-          throw new HttpError(
-            'request_invalid',
-            'whole: expected no value together with run, follow the session without run instead',
-          )
+          throw new HttpError('request_invalid', 'whole: expected no value together with run: omit one of them')
         }
         const options = { identity, merge: readOptions.merge, heartbeatMs, ...(after !== '0' && { after }) }
         return streamReply(call, { serve: channel => writeRun(services.manager, run, channel, options), headers })
@@ -125,7 +122,7 @@ export const streams = [
     query: {
       session: nameList('A session id. Repeat it for each session.'),
       after: textList(
-        'Position to start after: a cursor or a sequence. Follows its session, or all positions follow all sessions, in the same order.',
+        'Position to start after: a cursor or a sequence. Put each `after` behind its `session`, or all of them behind all sessions, in the same order.',
       ),
       merge: merged,
       whole,

@@ -103,7 +103,7 @@ export const RunBody = z
   })
   .refine(({ messageId, input }) => messageId === undefined || input !== undefined, {
     path: ['messageId'],
-    error: 'expected input too',
+    error: 'expected only together with input',
   })
   .meta({ ...exactlyOneOf('agent', 'workflow'), dependentRequired: { messageId: ['input'] } })
 

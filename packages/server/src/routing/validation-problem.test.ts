@@ -38,7 +38,7 @@ const INVALID: readonly (readonly [schema: z.ZodType, value: unknown, problem: s
     { agent: 'a', runId: '\udfff' },
     'body.runId: expected a name of 1 to 256 characters, without control characters',
   ],
-  [RunBody, { agent: 'a', messageId: 'm' }, 'body.messageId: expected input too'],
+  [RunBody, { agent: 'a', messageId: 'm' }, 'body.messageId: expected only together with input'],
   [RunBody, { agent: 'a', input: 5 }, 'body.input: expected a string or an object'],
   [RunBody, { agent: 'a', input: {} }, 'body.input.parts: expected an array'],
   [RunBody, { agent: 'a', input: { parts: [] } }, 'body.input.parts: expected at least 1 elements'],
@@ -47,7 +47,7 @@ const INVALID: readonly (readonly [schema: z.ZodType, value: unknown, problem: s
   [
     RunBody,
     { agent: 'a', input: { parts: [SAID], [LONG]: 1 } },
-    `body.input.${LONG.slice(0, 64)}…: unknown field, remove it`,
+    `body.input.${LONG.slice(0, 64)}…: unknown field: remove it`,
   ],
   ...['tool', 'dynamic-tool', 'meta', 'step-start', 'structured', 'reasoning', 'data', LONG, 5, '__proto__'].map(
     type => [RunBody, { agent: 'a', input: { parts: [SAID, { type }] } }, `body.input.parts.1.type: ${KINDS}`] as const,
@@ -80,7 +80,7 @@ const INVALID: readonly (readonly [schema: z.ZodType, value: unknown, problem: s
     'body.messageId: expected a name without `::`, which marks the messages of agents',
   ],
   [RunBody, { agent: 'a', whenBusy: LONG }, 'body.whenBusy: expected reject, queue or interrupt-previous'],
-  [RunBody, { agent: 'a', context: {} }, 'body.context: unknown field, remove it'],
+  [RunBody, { agent: 'a', context: {} }, 'body.context: unknown field: remove it'],
   [AnswerBody, { kind: LONG }, 'body.kind: expected approval, tool-result, interrupt or claim'],
   [AnswerBody, { kind: 'approval', id: 'a', approved: LONG }, 'body.approved: expected true or false'],
   [AnswerBody, { kind: 'interrupt', id: 'a' }, 'body.response: expected JSON'],

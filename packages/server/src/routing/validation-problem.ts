@@ -1,4 +1,5 @@
-// Messages for validation errors: where the error is and what was expected there. They never quote the value, which may have any content and length.
+// Messages for validation errors: where the error is and what was expected there. They never quote the value, which may have any
+// content and length.
 
 import { excerpt } from '@millrace/protocol/internal'
 import type * as z from 'zod'
@@ -23,15 +24,14 @@ export function validationProblem(label: string, issues: readonly Issue[]): stri
   const { path } = issue
   const field = [label, ...path.map(String)].join('.')
   if (issue.code === 'unrecognized_keys')
-    return `${field}.${excerpt(issue.keys[0] ?? '', MAX_KEY_LENGTH + 1)}: unknown field, remove it`
+    return `${field}.${excerpt(issue.keys[0] ?? '', MAX_KEY_LENGTH + 1)}: unknown field: remove it`
   return `${field}: ${expected(issue)}`
 }
 
 /** The issue of a union's best match: the variant that was valid the furthest. */
 function mostSpecific(issue: Issue): Issue {
   if (issue.code !== 'invalid_union') return issue
-  const kinds = issue.errors.flatMap(kind => kind.slice(0, 1).map(mostSpecific))
-  const [first, ...others] = kinds
+  const [first, ...others] = issue.errors.flatMap(variant => variant.slice(0, 1).map(mostSpecific))
   if (first === undefined) return issue
   const best = others.reduce((one, other) => (isDeeper(other, one) ? other : one), first)
   // No variant got further than another: the message lists them all.
@@ -54,7 +54,7 @@ function expected(issue: Issue): string {
     case 'too_small':
       return `expected at least ${issue.minimum}${unit(issue.origin)}`
     case 'invalid_union':
-      return `expected ${joinWithOr(kindsOf(issue))}`
+      return `expected ${joinWithOr(variantsOf(issue))}`
     case 'custom':
       return issue.message
     default:
@@ -62,7 +62,8 @@ function expected(issue: Issue): string {
   }
 }
 
-function kindsOf(issue: Extract<Issue, { code: 'invalid_union' }>): readonly string[] {
+/** The names of a union's variants. */
+function variantsOf(issue: Extract<Issue, { code: 'invalid_union' }>): readonly string[] {
   if ('options' in issue && Array.isArray(issue.options)) return issue.options.map(String)
   const types = issue.errors.flatMap(([first]) => (first?.code === 'invalid_type' ? [typeOf(first.expected)] : []))
   return types.length > 0 ? types : ['something else']

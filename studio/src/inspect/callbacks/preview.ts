@@ -26,23 +26,23 @@ export function preview(value: unknown, depth = 0): unknown {
 
 /** A one-line summary of a call. */
 export function excerptOf({ kind, name, value }: Call): string {
-  const of = Object(value) as { readonly [field: string]: unknown }
+  const fields = Object(value) as { readonly [field: string]: unknown }
   switch (kind === 'callback' ? name : kind) {
     case 'onData':
-      return `${of['type']} ${short(of['data'])}`
+      return `${fields['type']} ${short(fields['data'])}`
     case 'onToolCall': {
-      const call = Object(of['toolCall']) as { readonly [field: string]: unknown }
+      const call = Object(fields['toolCall']) as { readonly [field: string]: unknown }
       return `${call['toolName']}: ${call['state']}`
     }
     case 'onFinish':
-      if (of['isDisconnect']) return 'disconnected'
-      if (of['isError']) return 'failed'
-      return of['isAbort'] ? 'stopped' : `${of['finishReason'] ?? 'ended'}`
+      if (fields['isDisconnect']) return 'disconnected'
+      if (fields['isError']) return 'failed'
+      return fields['isAbort'] ? 'stopped' : `${fields['finishReason'] ?? 'ended'}`
     case 'onError':
-      return `${of['code']}: ${of['message']}`
+      return `${fields['code']}: ${fields['message']}`
     case 'chat': {
-      const { message } = Object(of['error']) as { readonly message?: unknown }
-      return message === undefined ? (of['runId'] === undefined ? '' : `run ${of['runId']}`) : `${message}`
+      const { message } = Object(fields['error']) as { readonly message?: unknown }
+      return message === undefined ? (fields['runId'] === undefined ? '' : `run ${fields['runId']}`) : `${message}`
     }
     default:
       return String(value)

@@ -48,7 +48,7 @@ export function BarChart({ name, summary, bars, legend, format, ticksOf = number
         <h3>{name}</h3>
         <span className="quiet">{summary}</span>
       </figcaption>
-      <ul className="legend" aria-hidden="true">
+      <ul className="tones" aria-hidden="true">
         {Object.entries(legend).map(([tone, label]) => (
           <li key={tone}>
             <i data-tone={tone} />

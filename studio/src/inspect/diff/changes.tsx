@@ -2,8 +2,8 @@ import type { Json } from '@millrace/protocol'
 import { JsonTree } from '../entries/json-tree.tsx'
 import { type Change, type Diff, pathText } from './diff.ts'
 
-/** UUIDs are shown shortened. */
-const UUIDS = /([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+/** UUIDs, with or without hyphens. They are shown shortened. */
+const UUIDS = /([0-9a-f]{8})(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24})/g
 
 /** The changes of a view, one line per path. */
 export function Changes({ diff }: { readonly diff: Diff }) {
@@ -55,7 +55,7 @@ function ChangeDetails({ change }: { readonly change: Change }) {
           {change.at > 0 && <span className="quiet">…</span>}
           {change.removed !== '' && <del>{cut(change.removed)}</del>}
           {change.inserted !== '' && <ins>{cut(change.inserted)}</ins>}
-          <span className="quiet"> {change.length} characters</span>
+          <span className="quiet"> now {change.length.toLocaleString('en')} characters</span>
         </span>
       )
     case 'moved':

@@ -56,7 +56,9 @@ function make(root: Json, change: Change): void {
 }
 
 const json = fc.jsonValue({ maxDepth: 3, noUnicodeString: true }) as fc.Arbitrary<Json>
-const parts = fc.uniqueArray(fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), text: fc.string() }), {
+// Short texts, which are shown whole, and longer ones.
+const text = fc.oneof(fc.string(), fc.string({ minLength: 55, maxLength: 90 }))
+const parts = fc.uniqueArray(fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), text }), {
   selector: ({ key }) => key,
 })
 const messages = fc.uniqueArray(fc.record({ id: fc.constantFrom('m', 'n', 'o', 'p'), parts }), {
@@ -111,6 +113,17 @@ describe('diffOf', () => {
       },
     ])
     expect(lines(5)).toEqual(['text messages[r::r].parts[text:t].text'])
+  })
+
+  test('reports a replaced status whole, and the replaced part of a long text', () => {
+    const withState = (state: Json) => viewOf({ state })
+    const long = (word: string) => `${'water '.repeat(20)}${word} mill`
+    expect(diffOf(withState({ is: 'input-streaming' }), withState({ is: 'input-available' })).changes).toEqual([
+      { path: ['state', 'is'], kind: 'changed', before: 'input-streaming', after: 'input-available' },
+    ])
+    expect(diffOf(withState(long('old')), withState(long('new'))).changes).toMatchObject([
+      { path: ['state'], kind: 'text', at: 120, removed: 'old', inserted: 'new' },
+    ])
   })
 
   test('reports a patch as an added item', () => {

@@ -32,6 +32,9 @@ export interface Diff {
 /** Default maximum number of changes. */
 const MAX_CHANGES = 200
 
+/** Longest text, in characters, that is shown before and after if a part of it is replaced: a status, for example. */
+const MAX_WHOLE_TEXT = 60
+
 /** Fields that identify the items of each list of a view. */
 const ID_FIELDS: { readonly [field: string]: readonly string[] } = {
   messages: ['id'],
@@ -79,10 +82,16 @@ class DiffWalk {
   /** `isView` is false inside application data, whose lists have no known ids. */
   #value(before: Json, after: Json, path: readonly Segment[], isView: boolean): void {
     if (before === after || this.isFull) return
-    if (typeof before === 'string' && typeof after === 'string') this.#add({ path, ...textOf(before, after) })
+    if (typeof before === 'string' && typeof after === 'string') this.#text(before, after, path)
     else if (Array.isArray(before) && Array.isArray(after)) this.#list(before, after, path, isView)
     else if (isFields(before) && isFields(after)) this.fields(before, after, path, isView)
     else this.#add({ path, kind: 'changed', before, after })
+  }
+
+  #text(before: string, after: string, path: readonly Segment[]): void {
+    const change = textOf(before, after)
+    const isWhole = change.removed !== '' && Math.max(before.length, after.length) <= MAX_WHOLE_TEXT
+    this.#add(isWhole ? { path, kind: 'changed', before, after } : { path, ...change })
   }
 
   fields(before: Fields, after: Fields, path: readonly Segment[], isView: boolean): void {

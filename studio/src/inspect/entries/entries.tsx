@@ -1,3 +1,4 @@
+import { useLogState } from '@millrace/react/log'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useInspectedLog, useLogConsumer } from '../inspected-log.ts'
@@ -18,6 +19,7 @@ const END_ROWS = 4
 /** The entries of the log as a table, with details of the selected one. */
 export function Entries() {
   const log = useInspectedLog()
+  const { error } = useLogState(log)
   const { at, travel } = useTravel()
   const { consumer: facets } = useLogConsumer(() => new Facets())
   const [filter, setFilter] = useState<EntryFilter>(NO_FILTER)
@@ -141,7 +143,9 @@ export function Entries() {
             </table>
           </div>
           {count === 0 && result.progress === 1 && (
-            <p className="quiet none">{found ? 'No entries match these filters.' : 'No entries yet.'}</p>
+            <p className="quiet none">
+              {found ? 'No entries match these filters.' : error ? 'No entries.' : 'No entries yet.'}
+            </p>
           )}
           {!isAtEnd && (
             <button type="button" className="latest" onClick={toEnd}>

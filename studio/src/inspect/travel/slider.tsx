@@ -76,7 +76,13 @@ export function Slider() {
         value={position}
         onChange={({ target }) => slide(target.valueAsNumber)}
       />
-      <PositionInput first={first} head={head} at={position} isLive={at === undefined} onNavigate={travel} />
+      <PositionInput
+        first={first}
+        head={head}
+        at={position}
+        isLive={at === undefined && head > 0}
+        onNavigate={travel}
+      />
       <label>
         <span className="hidden">Speed</span>
         <select value={play.speed} onChange={({ target }) => play.setSpeed(Number(target.value))}>

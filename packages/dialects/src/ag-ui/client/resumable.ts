@@ -110,7 +110,7 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
 }
 
 /**
- * Sends a request until there is a response, whatever it says. After a dropped connection the client cannot know whether the server got
+ * Sends a request until there is a response, of success or not. After a dropped connection the client cannot know whether the server got
  * the request: the run id makes the repeated request idempotent.
  */
 const sendUntilResponse = (

@@ -11,7 +11,7 @@ const event = (eventId: string, chunk: object): string => `data: ${JSON.stringif
 const delta = (eventId: string, words: string) => event(eventId, { type: 'text-delta', id: '0', delta: words })
 const mark = (id: string) => event(id, { type: 'millrace' })
 
-/** The events that a stream emits in a time, and its requests. */
+/** Reads a stream for `ms` of fake time. Returns its requests, its deltas, and how it ended: `open` if it did not. */
 async function read(serve: (nth: number) => Response, status: () => string | undefined, ms = 600_000) {
   const requests: string[] = []
   const fetch: typeof globalThis.fetch = async url => {
@@ -20,17 +20,17 @@ async function read(serve: (nth: number) => Response, status: () => string | und
     return serve(requests.length)
   }
   const server = { api: 'http://peer.test/api/mui/a', root: 'http://peer.test/api', fetch }
-  const leaving = new AbortController()
-  const line = new ReplyStream({ server, sessionId: 's', runId: 'r', signal: leaving.signal, status })
+  const abort = new AbortController()
+  const stream = new ReplyStream({ server, sessionId: 's', runId: 'r', signal: abort.signal, status })
   const received: unknown[] = []
   const end = (async () => {
-    for await (const piece of line.events())
+    for await (const piece of stream.events())
       received.push(...piece.map(({ event }) => (event as { delta?: unknown }).delta))
     return 'done'
   })().catch((error: unknown) => error)
   await vi.advanceTimersByTimeAsync(ms)
   const found = await Promise.race([end, 'open'])
-  leaving.abort()
+  abort.abort()
   return { requests, received, end: found }
 }
 
@@ -69,8 +69,8 @@ test('backs off from a server that resumes and pauses at once', async () => {
     10_000,
   )
   expect(end).toBe('open')
-  expect(requests.filter(one => one.startsWith('/api/sessions/s/stream ')).length).toBeGreaterThan(5)
-  // Two requests an attempt, after delays of 250, 500, 1,000 and then 2,000 ms each.
+  expect(requests.filter(request => request.startsWith('/api/sessions/s/stream ')).length).toBeGreaterThan(5)
+  // Each attempt sends two requests. The delays between attempts are 250, 500, 1,000, and then 2,000 ms.
   expect(requests).toHaveLength(16)
 })
 

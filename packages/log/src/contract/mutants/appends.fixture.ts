@@ -4,7 +4,7 @@ import { appendFault, type Call, type Mutant, yields } from './mutant.fixture.ts
 const unconditional = (type: string): Mutant => ({
   fault: `a ${type} ignores the version`,
   caught: {
-    [`a ${type} on an old version is moved, for writers and guests`]: /expected "moved", found "appended/,
+    [`a ${type} on an old version is refused as moved, for writers and guests`]: /expected "moved", found "appended/,
   },
   within: ['tickets'],
   handle: appendFault(({ log: { version }, batch, ticket, go }) =>
@@ -107,7 +107,7 @@ export const appends: readonly Mutant[] = [
   {
     fault: 'every append ignores its version',
     caught: {
-      'an append on any version but the current one is moved': /expected "moved", found "appended/,
+      'an append on any version but the current one is refused as moved': /expected "moved", found "appended/,
       'one of several concurrent appends on one version moves the ticket': /the appends on one version/,
       'one of several concurrent ends of a run is appended': /the ends/,
     },
@@ -136,8 +136,9 @@ export const appends: readonly Mutant[] = [
   {
     fault: 'the size is checked before the version',
     caught: {
-      "a writer's append on another version is moved, before the size": /expected "moved", found "too-large"/,
-      "a guest's append on another version is moved, before the size": /expected "moved", found "too-large"/,
+      "a writer's append on another version is refused as moved, before the size":
+        /expected "moved", found "too-large"/,
+      "a guest's append on another version is refused as moved, before the size": /expected "moved", found "too-large"/,
     },
     within: ['outcomes'],
     handle: appendFault(({ batch, ticket, log, go }) => {
@@ -164,7 +165,9 @@ export const appends: readonly Mutant[] = [
   },
   {
     fault: 'a ticket moves although its entries are too large',
-    caught: { 'an append that was too large changes no sequence, key, counter or ticket': /the log after that/ },
+    caught: {
+      'an append that was too large changes no sequence, key, counter or ticket': /the log after the refused calls/,
+    },
     within: ['texts', 'outcomes'],
     handle: appendFault(async ({ log, ticket, go }) => {
       const result = await go()
@@ -175,8 +178,8 @@ export const appends: readonly Mutant[] = [
   {
     fault: 'entries are appended although the ticket has moved',
     caught: {
-      'an append on any version but the current one is moved': /the log after them all/,
-      "a guest's append on another version is moved, before the size": /the log after an append/,
+      'an append on any version but the current one is refused as moved': /the log after all refused appends/,
+      "a guest's append on another version is refused as moved, before the size": /the log after an append/,
     },
     within: ['outcomes', 'tickets', 'removal', 'trimming'],
     handle: appendFault(async ({ go }) => {

@@ -21,7 +21,7 @@ const discard = (fault: string, change: (batches: StoredBatch[]) => StoredBatch[
 export const entries: readonly Mutant[] = [
   {
     fault: 'a batch is stored as two, with other batches between them',
-    caught: { [WHOLE]: /the batches/, [AT_ONCE]: /what the log holds and what the appenders were told/ },
+    caught: { [WHOLE]: /the batches/, [AT_ONCE]: /the log, compared with the acknowledgements/ },
     within: ['order', 'reading', 'outcomes', 'keys', 'trimming', 'forking', 'restarts'],
     handle: appendFault(async ({ log, batch: { body, count }, by, ticket, go }) => {
       if (count < 2 || ticket !== undefined || !body.startsWith('[{"text"')) return go()
@@ -37,7 +37,7 @@ export const entries: readonly Mutant[] = [
   },
   {
     fault: 'the second part of a batch is lost',
-    caught: { [AT_ONCE]: /the entries of the batch at|what the log holds/, [WHOLE]: /the batches/ },
+    caught: { [AT_ONCE]: /the entries of the batch at|the log, compared/, [WHOLE]: /the batches/ },
     within: ['order', 'watching'],
     handle: appendFault(({ batch: { body, count }, go }) =>
       count < 2 || !body.startsWith('[{"text"')
@@ -71,7 +71,7 @@ export const entries: readonly Mutant[] = [
   },
   {
     fault: 'timestamps decrease with the clock',
-    caught: { 'timestamps do not decrease when the clock is moved back': /time goes on/ },
+    caught: { 'timestamps do not decrease when the clock is moved back': /timestamps never decrease/ },
     within: ['order'],
     handle: appendFault(({ log, go }) => {
       log.timestamp = 0
@@ -80,7 +80,7 @@ export const entries: readonly Mutant[] = [
   },
   {
     fault: 'timestamps are those of the process that appends',
-    caught: { 'timestamps come from the clock of the store and never decrease': /time goes on/ },
+    caught: { 'timestamps come from the clock of the store and never decrease': /timestamps never decrease/ },
     within: ['order'],
     handle: memory => {
       let handles = 0
@@ -132,7 +132,9 @@ export const entries: readonly Mutant[] = [
   },
   {
     fault: 'the size is checked after a sequence was assigned',
-    caught: { 'an append that was too large changes no sequence, key, counter or ticket': /the log after that/ },
+    caught: {
+      'an append that was too large changes no sequence, key, counter or ticket': /the log after the refused calls/,
+    },
     within: ['texts', 'outcomes'],
     handle: appendFault(async ({ log, go }) => {
       const result = await go()

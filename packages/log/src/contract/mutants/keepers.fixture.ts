@@ -226,7 +226,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'a trim leaves the version',
-    caught: { 'trim: a decision from before the trim is moved': /expected false, found true/ },
+    caught: { 'trim: a decision on the version before the trim is refused as moved': /expected false, found true/ },
     within: ['trimming', 'tickets'],
     handle: memory => store => ({
       trim: async (id, floor, ifVersion) => {
@@ -296,7 +296,9 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'snapshots are kept by insertion order',
-    caught: { 'snapshots: keeps the given number of newest ones, by sequence': /the same after one that is older/ },
+    caught: {
+      'snapshots: keeps the given number of newest ones, by sequence': /the snapshots after an older one was put/,
+    },
     within: ['snapshotsAndBlobs', 'invalidArguments'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {

@@ -89,8 +89,8 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'every append touches',
     caught: {
-      'touchedAt is the time at which the ticket last moved': /touchedAt after appends without a move/,
-      'list: last touched first; an append without a ticket move does not touch': /after one was touched/,
+      'touchedAt is the time at which the ticket last moved': /touchedAt after appends that leave the ticket/,
+      'list: last touched first; an append without a ticket move does not touch': /the list after one log was touched/,
     },
     within: ['tickets', 'listing'],
     handle: appendFault(async ({ log, go }, memory) => {
@@ -164,7 +164,7 @@ export const logs: readonly Mutant[] = [
   },
   {
     fault: 'a closed handle continues to work',
-    caught: { 'close: rejects every call of this handle; other handles continue': /found the answer true/ },
+    caught: { 'close: rejects every call of this handle; other handles continue': /found the result true/ },
     within: ['removal'],
     handle: () => () => ({ close: async () => {} }),
   },

@@ -121,20 +121,21 @@ function requestOf(actor: Actor, streamId: string, floor: number, head: number):
   }
 }
 
-/** A sequence to cut at, mostly a valid one, as a client would know it. */
+/** A sequence to cut at. Mostly a valid one: before a run, or after a commit of the main lane. */
 function cutOf({ random, world }: Actor, streamId: string, floor: number, head: number): number {
   const entries = world.logs.get(streamId)?.entries ?? []
   const sequences = entries.flatMap(({ chunk, sequence, origin }) => {
     if (chunk.type === 'run-started') return [sequence - 1]
     return chunk.type === 'checkpoint-created' && origin.lane === 'main' ? [sequence] : []
   })
-  const fitting = sequences.filter(sequence => sequence >= floor && sequence < head)
-  return random.chance(0.85) && fitting.length > 0 ? random.pick(fitting) : random.between(floor, head)
+  const valid = sequences.filter(sequence => sequence >= floor && sequence < head)
+  return random.chance(0.85) && valid.length > 0 ? random.pick(valid) : random.between(floor, head)
 }
 
 function answerChunk({ random, world }: Actor, pending: TicketPending, isRight: boolean): Chunk {
   const { kind, id, toolCallId = '' } = pending
   const answerId = world.name('a')
+  // Appended to the id.
   const wrong = isRight ? '' : 'x'
   switch (kind) {
     case 'approval': {
@@ -165,11 +166,11 @@ function claimOf({ random, process }: Actor, { pendings }: Ticket, clock: number
 /** Confirms a notification or claims it, sometimes one that is not pending. */
 function notificationOf({ random, world }: Actor, notice: TicketNotice | undefined, clock: number): Chunk {
   const { runId = 'nothing', notifyBy = 0 } = notice ?? {}
-  const wrong = random.chance(0.1) ? 1 : 0
+  const offset = random.chance(0.1) ? 1 : 0
   const until = random.chance(0.5)
     ? { until: clock + random.pick(world.scheduleStore.clock ? [50, 500, -5] : [HOUR, -5]) }
     : {}
-  return { type: 'run-notified', runId, notifyBy: notifyBy + wrong, ...until }
+  return { type: 'run-notified', runId, notifyBy: notifyBy + offset, ...until }
 }
 
 const stopOf = ({ world }: Actor, runId: string): Chunk => {

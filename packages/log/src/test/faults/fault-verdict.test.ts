@@ -177,7 +177,7 @@ describe('reports a violation inside a log', () => {
 })
 
 describe('compares a log with the acknowledgements, and reports', () => {
-  const of = (fields: Partial<ReportedLog>): ReportedLog => {
+  const recordWith = (fields: Partial<ReportedLog>): ReportedLog => {
     return Object.assign(Object.create(ReportedLog.prototype), record, fields) as ReportedLog
   }
   const without = (token: string) =>
@@ -192,33 +192,33 @@ describe('compares a log with the acknowledgements, and reports', () => {
     const [token = ''] = ack().tokens
     const lost = /was acknowledged, and is lost/
     expect(problemsOfAcks(without(token), record)).toContainEqual(expect.stringMatching(lost))
-    const lossy = of({ lossy: [{ from: 999, to: 1001 }] })
+    const lossy = recordWith({ lossy: [{ from: 999, to: 1001 }] })
     expect(problemsOfAcks(without(token), lossy)).not.toContainEqual(expect.stringMatching(lost))
     expect(problemsOfAcks(without(token), lossy)).toContainEqual(expect.stringMatching(/is lost, .* is not/))
   })
 
   test('an acknowledged append at other sequences', () => {
     const acks = [{ ...ack(), first: 1, last: 1 }]
-    expect(problemsOfAcks(whole, of({ acks }))).toEqual([expect.stringMatching(/was told at 1 to 1, it is at/)])
+    expect(problemsOfAcks(whole, recordWith({ acks }))).toEqual([expect.stringMatching(/was told at 1 to 1, it is at/)])
   })
 
   test('an append that a restored copy should not have', () => {
-    expect(problemsOfAcks(whole, of({ lostAcks: [ack()] }))).toEqual([expect.stringMatching(/and is there/)])
+    expect(problemsOfAcks(whole, recordWith({ lostAcks: [ack()] }))).toEqual([expect.stringMatching(/and is there/)])
   })
 
   test('an incomplete batch', () => {
     const { tokens } = record.sent.find(batch => batch.tokens.length > 1) as ReportedLog['sent'][number]
-    const found = problemsOfAcks(without(tokens[0] as string), of({ acks: [] }))
+    const found = problemsOfAcks(without(tokens[0] as string), recordWith({ acks: [] }))
     expect(found).toContainEqual(expect.stringMatching(/law 1: of the batch/))
   })
 
   test('a refused answer in the log, a missing accepted answer, and two answers to one question', () => {
     const taken = record.answers.find(({ outcome }) => outcome === 'appended') as ReportedLog['answers'][number]
-    const refused = of({ answers: [{ ...taken, outcome: 'refused', reason: 'late' }] })
+    const refused = recordWith({ answers: [{ ...taken, outcome: 'refused', reason: 'late' }] })
     expect(problemsOfAcks(whole, refused)).toEqual([
       expect.stringMatching(/law 5: .* was refused as late, but is in the log/),
     ])
-    expect(problemsOfAcks(without(taken.token), of({ answers: [taken] }))).toContainEqual(
+    expect(problemsOfAcks(without(taken.token), recordWith({ answers: [taken] }))).toContainEqual(
       expect.stringMatching(/law 5: .* was appended at \d+, it is at undefined/),
     )
     const twice = changed(batches => {
@@ -226,7 +226,9 @@ describe('compares a log with the acknowledgements, and reports', () => {
       const first = all.find(({ chunk }) => tokensIn(chunk).some(({ text }) => text === taken.token)) as Entry
       Object.assign(all.at(-1) as Entry, { origin: first.origin, chunk: first.chunk })
     })
-    expect(problemsOfAcks(twice, of({ answers: [] }))).toContainEqual(expect.stringMatching(/law 5: .* is answered at/))
+    expect(problemsOfAcks(twice, recordWith({ answers: [] }))).toContainEqual(
+      expect.stringMatching(/law 5: .* is answered at/),
+    )
   })
 
   test('a missing end of a run', () => {
@@ -278,15 +280,15 @@ describe('compares a reader with the log, and reports', () => {
 
   test('a gap, a repeat and an incomplete batch, on arrival', () => {
     const [first, second] = entriesOf(writers()[0])
-    const of = (after: number, sequence: number, entries: (Entry | undefined)[]) => {
+    const problemsOf = (after: number, sequence: number, entries: (Entry | undefined)[]) => {
       const copy = new ReportedReader('r1', run.streamId)
       copy.take({ kind: 'read', reader: 'r1', after, sequence, cursor: 'c', entries: entries as Entry[], at: 0 })
       return copy.problems
     }
-    expect(of(0, 2, [first, second])).toEqual([])
-    expect(of(1, 2, [second])).toEqual([expect.stringMatching(/at 0 got what follows 1/)])
-    expect(of(0, 2, [first])).toEqual([expect.stringMatching(/got 1 of \(0, 2\]/)])
-    expect(of(0, 2, [first, first])).toEqual([expect.stringMatching(/got 1,1 of/)])
+    expect(problemsOf(0, 2, [first, second])).toEqual([])
+    expect(problemsOf(1, 2, [second])).toEqual([expect.stringMatching(/at 0 got what follows 1/)])
+    expect(problemsOf(0, 2, [first])).toEqual([expect.stringMatching(/got 1 of \(0, 2\]/)])
+    expect(problemsOf(0, 2, [first, first])).toEqual([expect.stringMatching(/got 1,1 of/)])
   })
 })
 

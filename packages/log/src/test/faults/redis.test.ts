@@ -21,8 +21,8 @@ let processes: StoreProcessPool
 let services: Service[]
 beforeAll(async () => {
   processes = new StoreProcessPool('redis')
-  const of = (appendfsync: string) => redis({ settings: { appendonly: 'yes', appendfsync } })
-  services = await Promise.all([of('always'), of('everysec')])
+  const redisWith = (appendfsync: string) => redis({ settings: { appendonly: 'yes', appendfsync } })
+  services = await Promise.all([redisWith('always'), redisWith('everysec')])
 })
 afterAll(async () => {
   await processes.stop()

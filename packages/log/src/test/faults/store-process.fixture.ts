@@ -21,10 +21,10 @@ const reportMessage: ReportMessage = message => reportEvent('message', { ...mess
 /** A store that reports calls without an answer. Their callers retry. */
 function reportingStore(store: LogStore): LogStore {
   return new Proxy(store, {
-    get(of, name: keyof LogStore) {
-      const value = of[name]
+    get(target, name: keyof LogStore) {
+      const value = target[name]
       if (typeof value !== 'function') return value
-      const call = value.bind(of) as (...args: unknown[]) => unknown
+      const call = value.bind(target) as (...args: unknown[]) => unknown
       return (...args: unknown[]) => {
         const result = call(...args)
         if (!(result instanceof Promise)) return result

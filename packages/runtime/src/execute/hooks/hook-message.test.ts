@@ -1,4 +1,4 @@
-// The model's own answers in its prompt, independent of what readers see.
+// Which parts of its own answers the model gets back in its next prompt. What readers see does not matter.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
@@ -21,7 +21,7 @@ const parts: LanguageModelV4StreamPart[] = [
   file,
   { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}', ...openai('fc_1') },
 ]
-const otherParts = [
+const returnedParts = [
   { type: 'reasoning', text: 'I think.', providerOptions: { openai: { itemId: 'rs_1' } } },
   file,
   { type: 'text', text: '[file image/png]' },
@@ -45,7 +45,7 @@ test.each([
   const { log } = await runNode(() => useReason({ model, input: 'x', tools: [look], ...options }))
   const messages = modelCalls[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
-  expect(byType(messages[1]?.content)).toMatchObject(byType(otherParts))
+  expect(byType(messages[1]?.content)).toMatchObject(byType(returnedParts))
   expect(textIn(log)).toBe('outputSchema' in options ? '' : `Let me look.${FITTING}`)
 })
 
@@ -88,7 +88,7 @@ test.each([
     const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])
       .filter(({ role }) => role !== 'system')
       .slice(1)
-    expect(byType(called?.content)).toMatchObject(byType(otherParts))
+    expect(byType(called?.content)).toMatchObject(byType(returnedParts))
     expect(looked?.role).toBe('tool')
     expect(wrote?.content).toMatchObject([
       { type: 'file', mediaType: 'image/gif' },
@@ -96,7 +96,7 @@ test.each([
       { text: first },
     ])
     expect(person?.role).toBe('user')
-    expect(byType(calledAgain?.content)).toMatchObject(byType(otherParts))
+    expect(byType(calledAgain?.content)).toMatchObject(byType(returnedParts))
     expect(textIn(log)).toBe('')
   },
 )

@@ -23,6 +23,7 @@ import { type PreparedCommit, type StructuredStreams, UncommittedChanges, Uncomm
 
 export interface ExecutionSettings {
   readonly work: ProgramExecution
+  /** Where the workflow is: the node, its input and its failures so far. */
   readonly at: OpenExecution
   readonly lane: Lane
   readonly state: WorkflowState
@@ -99,6 +100,7 @@ export function suppressUnhandled<T>(result: Promise<T>): Promise<T> {
 
 export class NodeExecution {
   readonly work: ProgramExecution
+  /** Where the workflow is: the node, its input and its failures so far. */
   readonly at: OpenExecution
   readonly lane: Lane
   /** The run whose id is in idempotency keys: an earlier run if this one resumes it and repeats its interrupted work. */

@@ -1,5 +1,5 @@
-// The position of a workflow: its open executions with their inputs. The log stores it as one record, so that a process continues a run without reading
-// its history.
+// The position of a workflow: its open executions with their inputs. The log stores it as one record, so that a process continues a run
+// without reading its history.
 
 import type { Json } from '@millrace/protocol'
 import type { Graph, Step } from '../../define/graph.ts'
@@ -33,6 +33,7 @@ export interface OpenFork {
 /** The open part of the workflow or of one branch: an execution, or a fork. */
 export type OpenBranch = OpenExecution | OpenFork
 
+/** Where a workflow is. Stored in the log: names of fields never change. */
 export interface WorkflowPosition {
   /** The program of the current workflow. After a transition it differs from the run's program. */
   readonly program: string
@@ -40,13 +41,15 @@ export interface WorkflowPosition {
   readonly leg: number
   /** The number of executions so far. */
   readonly steps: number
-  /** How often this workflow has entered each node, and followed each edge that has a maximum. */
+  /** How often this workflow has entered each node. */
   readonly visits: { readonly [node: string]: number }
+  /** How often this workflow has followed each edge that has a maximum. */
   readonly taken: { readonly [edge: string]: number }
+  /** The open part of the workflow. */
   readonly line: OpenBranch
   /** The digest of the workflow's edges when it reached this position. */
   readonly edges: string
-  /** The earlier run whose id is in idempotency keys, if this run repeats its interrupted work. */
+  /** The id of an earlier run, if this run repeats its interrupted work: idempotency keys contain that id instead of this run's. */
   readonly keys?: string
 }
 
@@ -113,8 +116,9 @@ export function positionAfterStep(
 
 /** The position after an execution failed and is retried. */
 export function positionAfterFailure(position: WorkflowPosition, path: BranchPath): WorkflowPosition {
-  const at = branchAt(position, path) as OpenExecution
-  return { ...position, line: replaceBranch(position.line, path, { ...at, failures: (at.failures ?? 0) + 1 }) }
+  const failed = branchAt(position, path) as OpenExecution
+  const retried = { ...failed, failures: (failed.failures ?? 0) + 1 }
+  return { ...position, line: replaceBranch(position.line, path, retried) }
 }
 
 /** The position after a branch enters a node. */
@@ -124,24 +128,24 @@ export function positionAtNode(
   node: string,
   input: Json | undefined,
 ): WorkflowPosition {
-  const { position: counted, at } = countVisit(position, node, input)
-  return { ...counted, line: replaceBranch(counted.line, path, at) }
+  const { position: counted, entered } = countVisit(position, node, input)
+  return { ...counted, line: replaceBranch(counted.line, path, entered) }
 }
 
 function countVisit(
   position: WorkflowPosition,
   node: string,
   input: Json | undefined,
-): { position: WorkflowPosition; at: OpenExecution } {
+): { position: WorkflowPosition; entered: OpenExecution } {
   const { leg, steps, visits } = position
   const count = (Object.hasOwn(visits, node) ? (visits[node] as number) : 0) + 1
-  const at: OpenExecution = {
+  const entered: OpenExecution = {
     execution: `${leg}.${node}.${count}`,
     node,
     step: steps + 1,
     ...(input !== undefined && { input }),
   }
-  return { at, position: { ...position, steps: steps + 1, visits: { ...visits, [node]: count } } }
+  return { entered, position: { ...position, steps: steps + 1, visits: { ...visits, [node]: count } } }
 }
 
 function countEdge(position: WorkflowPosition, step: Exclude<Step, { to: 'end' }>): WorkflowPosition {
@@ -165,9 +169,9 @@ function enterFork(
   let current = position
   const branches: Record<string, OpenBranch> = {}
   for (const head of fork) {
-    const { position: counted, at } = countVisit(current, head, data)
+    const { position: counted, entered } = countVisit(current, head, data)
     current = counted
-    branches[head] = at
+    branches[head] = entered
   }
   return { ...current, line: replaceBranch(current.line, path, { fork: `fork.${current.steps}`, join, branches }) }
 }

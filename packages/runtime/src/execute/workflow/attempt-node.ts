@@ -130,7 +130,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   if (ui !== undefined) checkUi(ui, wrong)
   for (const [fieldName, text] of Object.entries({ condition, transitionTo, 'ui.message': ui?.message })) {
     if (text !== undefined && typeof text !== 'string')
-      throw wrong(`as ${fieldName} ${describeType(text)}: expected text`)
+      throw wrong(`${describeType(text)} as ${fieldName}: expected text`)
   }
   return {
     ...(data !== undefined && { data: toJson(data, () => wrong('data that is not JSON')) }),
@@ -141,12 +141,12 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
 }
 
 function checkUi(ui: unknown, wrong: (problem: string, field?: string) => Error): void {
-  if (!isObject(ui)) throw wrong(`as ui ${describeType(ui)}: expected { message, structured }`)
+  if (!isObject(ui)) throw wrong(`${describeType(ui)} as ui: expected { message, structured }`)
   const other = Object.keys(ui).find(key => key !== 'message' && key !== 'structured')
-  if (other !== undefined) throw wrong('as ui an unknown field: expected message or structured', other)
+  if (other !== undefined) throw wrong('an unknown field of ui: expected message or structured', other)
   const { structured } = ui
   if (structured === undefined || (isObject(structured) && 'data' in structured)) return
-  throw wrong('as ui.structured a value without data: expected { data }')
+  throw wrong('a value without data as ui.structured: expected { data }')
 }
 
 /** Writes the content that a node shows at its end. */

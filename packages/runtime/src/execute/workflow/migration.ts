@@ -113,25 +113,25 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
 function callMigration(
   label: string,
   migrate: Migration,
-  at: Parameters<Migration>[0],
+  point: Parameters<Migration>[0],
 ): { readonly node: string; readonly input: Json } | undefined {
   let to: unknown
   try {
-    to = migrate(structuredClone(at))
+    to = migrate(structuredClone(point))
   } catch (cause) {
-    throw changedError(label, `it threw for node ${at.node}`, cause)
+    throw changedError(label, `it threw for node ${point.node}`, cause)
   }
   if (to === undefined) return undefined
   if (!isObject(to) || typeof to['node'] !== 'string') {
     throw changedError(
       label,
-      `it returned ${describeResult(to)} for node ${at.node}: expected { node, input } or undefined`,
+      `it returned ${describeResult(to)} for node ${point.node}: expected { node, input } or undefined`,
     )
   }
   try {
     return { node: to['node'], input: jsonOption(`${label}: input`, to['input']) }
   } catch (cause) {
-    throw changedError(label, `it returned an input that is not JSON for node ${at.node}`, cause)
+    throw changedError(label, `it returned an input that is not JSON for node ${point.node}`, cause)
   }
 }
 

@@ -15,6 +15,6 @@ export const echoWorkflow = workflow({
   ],
 })
 
-/** An agent that makes one call and then ends. */
-export const caller = (of: Workflow | ReturnType<typeof subAgent>, calls: readonly object[], more = {}) =>
-  scripted('parent', [{ calls: calls as never }, { text: 'Done.' }], { subAgents: [of as never], ...more }).agent
+/** An agent that calls a workflow or sub-agent, and then ends. */
+export const caller = (callee: Workflow | ReturnType<typeof subAgent>, calls: readonly object[], more = {}) =>
+  scripted('parent', [{ calls: calls as never }, { text: 'Done.' }], { subAgents: [callee as never], ...more }).agent

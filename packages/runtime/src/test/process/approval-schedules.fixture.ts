@@ -36,7 +36,7 @@ export async function answersAtDeath(harness: ProcessHarness): Promise<void> {
   for (let deaths = random.between(1, 3), maxPoint = typical.points; deaths > 0; deaths--, maxPoint >>= 1) {
     const n = random.between(1, maxPoint)
     const moment: Moment = {
-      of: POINTS,
+      points: POINTS,
       n,
       when: random.pick(['before', 'after']),
       does: random.pick(['halt', 'continue']),
@@ -59,7 +59,7 @@ export async function bothDie(harness: ProcessHarness): Promise<void> {
   const { random, typical } = harness
   const clients: AnsweringOptions = { when: random.pick(['asked', 'paused']), makesMistakes: false }
   const momentOf = (max: number): Moment => ({
-    of: POINTS,
+    points: POINTS,
     n: random.between(1, max),
     when: random.pick(['before', 'after']),
     does: random.pick(['halt', 'continue']),

@@ -17,8 +17,11 @@ const CUT_OFF_MS = 300
 const beforeOrAfter = ({ random }: ProcessHarness): Moment['when'] => random.pick(['before', 'after'])
 
 /** Kills a process at a point, and starts another. */
-export async function diesAt(harness: ProcessHarness, moment: Omit<Moment, 'does' | 'of'>): Promise<Point | undefined> {
-  const dying = await harness.startDriver({ moment: { ...moment, of: POINTS, does: 'halt' } })
+export async function diesAt(
+  harness: ProcessHarness,
+  moment: Omit<Moment, 'does' | 'points'>,
+): Promise<Point | undefined> {
+  const dying = await harness.startDriver({ moment: { ...moment, points: POINTS, does: 'halt' } })
   const reached = await harness.reached(dying)
   harness.trace.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached?.point ?? 'not reached'}`)
   if (reached) await dying.kill()
@@ -35,7 +38,12 @@ export async function deathsAtPoints(harness: ProcessHarness): Promise<void> {
     deaths > 0;
     deaths--, maxPoint = typical.points >> 1
   ) {
-    const moment: Moment = { of: POINTS, n: random.between(1, maxPoint), when: beforeOrAfter(harness), does: 'halt' }
+    const moment: Moment = {
+      points: POINTS,
+      n: random.between(1, maxPoint),
+      when: beforeOrAfter(harness),
+      does: 'halt',
+    }
     const dying = await harness.startDriver({ moment })
     const reached = await harness.reached(dying)
     harness.trace.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached?.point ?? 'not reached'}`)
@@ -57,7 +65,7 @@ export async function deathsAtRandomTimes(harness: ProcessHarness): Promise<void
     const paceMs = random.pick([0, PACE_MS])
     const dying = await harness.startDriver({
       paceMs,
-      moment: { of: POINTS, n, when: beforeOrAfter(harness), does: 'continue' },
+      moment: { points: POINTS, n, when: beforeOrAfter(harness), does: 'continue' },
     })
     await harness.reached(dying)
     const after = random.below(SOON_MS * 10) / 10
@@ -73,7 +81,7 @@ export async function deathsAtRandomTimes(harness: ProcessHarness): Promise<void
 export async function competingDrivers(harness: ProcessHarness): Promise<void> {
   const { random, typical } = harness
   const moment = {
-    of: ['append'],
+    points: ['append'],
     n: random.between(1, typical.appends),
     when: beforeOrAfter(harness),
     does: 'sleep',
@@ -126,7 +134,7 @@ export async function handOvers(harness: ProcessHarness): Promise<void> {
     const n = random.between(1, maxPoint)
     const leaving = await harness.startDriver({
       paceMs: PACE_MS,
-      moment: { of: ['append'], n, when: 'after', does: 'continue' },
+      moment: { points: ['append'], n, when: 'after', does: 'continue' },
     })
     await harness.reached(leaving)
     harness.trace.push(`${leaving.tag} left after append ${n}`)
@@ -142,7 +150,7 @@ export async function disconnects(harness: ProcessHarness): Promise<void> {
   const { random, harnessStore, typical } = harness
   const proxy = await harnessStore.openProxy()
   const n = random.between(1, typical.appends)
-  const moment: Moment = { of: ['append'], n, when: beforeOrAfter(harness), does: 'continue' }
+  const moment: Moment = { points: ['append'], n, when: beforeOrAfter(harness), does: 'continue' }
   const cut = await harness.startDriver({ store: storeThrough(harnessStore, proxy), paceMs: PACE_MS, moment })
   const reached = await harness.reached(cut)
   const mode = random.pick(['refused', 'silent'] as const)
@@ -175,7 +183,7 @@ function storeThrough({ spec }: HarnessStore, proxy: FaultProxy): StoreSpec {
 export async function missingProgram(harness: ProcessHarness): Promise<void> {
   const { random, harnessStore, typical } = harness
   const moment: Moment = {
-    of: POINTS,
+    points: POINTS,
     n: random.between(1, typical.points),
     when: beforeOrAfter(harness),
     does: 'halt',

@@ -15,9 +15,9 @@ export const POINTS = ['append', 'claim', 'release', 'putSnapshot', 'putBlob'] a
 
 export type Point = (typeof POINTS)[number]
 
-/** A point of a process: just before or after its nth call of this kind. */
+/** A point of a process: just before or after its nth call of any of these kinds. */
 export interface Moment {
-  readonly of: readonly Point[]
+  readonly points: readonly Point[]
   readonly n: number
   readonly when: 'before' | 'after'
   /** What it does after reporting the point: stop for good, sleep until woken, or nothing. */

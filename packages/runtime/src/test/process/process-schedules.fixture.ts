@@ -159,7 +159,7 @@ export function schedules(backend: Backend): void {
       const sample = every === 1 ? 'every one' : `one in ${every}`
       test.concurrent(`continues the program ${program} after kill -9 just before and after a call that changes the store, ${sample}`, async () => {
         let missed = 0
-        function* moments(): Generator<Omit<Moment, 'of' | 'does'>> {
+        function* moments(): Generator<Omit<Moment, 'points' | 'does'>> {
           // How many points a run has depends on which draft chunks are batched. All of them are played until a run ends before its point.
           const maxPoint = every === 1 ? Infinity : 2 * PROGRAMS[program].typical.points
           for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < maxPoint; at += every) {

@@ -64,5 +64,5 @@ export async function stopsBlocked(harness: ProcessHarness): Promise<void> {
 }
 
 function randomMoment({ random, typical }: ProcessHarness): Omit<Moment, 'does'> {
-  return { of: POINTS, n: random.between(1, typical.points), when: random.pick(['before', 'after']) }
+  return { points: POINTS, n: random.between(1, typical.points), when: random.pick(['before', 'after']) }
 }

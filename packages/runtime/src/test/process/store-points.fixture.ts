@@ -45,7 +45,7 @@ export function storeWithPoints(
 
   async function call(name: string, method: () => unknown): Promise<unknown> {
     try {
-      if (!isPoint(name) || !moment?.of.includes(name)) return await method()
+      if (!isPoint(name) || !moment?.points.includes(name)) return await method()
       const at = ++n
       reachPoint(name, 'before', at)
       const result = await method()

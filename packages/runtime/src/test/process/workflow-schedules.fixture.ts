@@ -32,7 +32,7 @@ export async function roundsWithDeaths(harness: ProcessHarness): Promise<void> {
 async function dieBeforePause(harness: ProcessHarness, pauses: number): Promise<ScheduledProcess> {
   const { random, typical } = harness
   const moment: Moment = {
-    of: POINTS,
+    points: POINTS,
     n: random.between(1, typical.points),
     when: random.pick(['before', 'after']),
     does: 'halt',

@@ -1,5 +1,5 @@
-// Matches a client's answers with the session: pending requests can be answered, settled ones keep their result whatever the client sends,
-// and an answer to anything else is refused before anything is done.
+// Matches a client's answers with the session. Pending requests can be answered. Settled ones keep their result, even if the client sends
+// another. An answer to anything else is refused before any other answer takes effect.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientAnswer } from '@millrace/dialects'
@@ -14,7 +14,7 @@ import type { PublicView } from '../../sessions/message-page.ts'
 export interface MatchedAnswer {
   readonly answer: Answer
   /** Id of the tool call or interrupt. */
-  readonly of: string
+  readonly targetId: string
   readonly runId: string | undefined
 }
 
@@ -85,7 +85,7 @@ class AnswerMatcher {
     const found = this.#view.interrupts.findLast(({ interruptId }) => interruptId === id)
     if (!found) throw transcriptRefused(`interrupt ${id}: expected an interrupt of this session`)
     const answer: Answer = { kind: 'interrupt', id, response }
-    return { answer, of: id, runId: found.runId, isOpen: found.status === 'open' }
+    return { answer, targetId: id, runId: found.runId, isOpen: found.status === 'open' }
   }
 
   call(sent: Exclude<ClientAnswer, { kind: 'interrupt' }>) {
@@ -93,7 +93,7 @@ class AnswerMatcher {
     const found = this.#calls.get(id)
     if (!found) throw transcriptRefused(`${kind} ${id}: expected a tool call of this session`)
     const { part, runId } = found
-    const { toolCallId: of, approval, state } = part
+    const { toolCallId: targetId, approval, state } = part
     if (sent.kind === 'approval') {
       if (!approval) throw transcriptRefused(`approval ${id}: expected a tool call that needs an approval`)
       const { approved, reason, input } = sent
@@ -102,17 +102,17 @@ class AnswerMatcher {
       if (isOpen && input !== undefined && !part.blobs && !isDeepStrictEqual(input, part.input ?? null))
         throw transcriptRefused(`approval ${id}: expected the same input as the tool call, found another one`)
       const answer = omitUndefined({ kind: sent.kind, id: approval.id, approved, reason, input }) as unknown as Answer
-      return { answer, of, runId, isOpen }
+      return { answer, targetId, runId, isOpen }
     }
-    const isOpen = this.#pendingCalls.has(of)
+    const isOpen = this.#pendingCalls.has(targetId)
     // A client may send the progress of a running call as its result.
     const hasResult = state.startsWith('output-') || part.progress !== undefined
     if (!isOpen && !hasResult) throw transcriptRefused(`call ${id}: expected a pending call of a client tool`)
     const answer: Answer =
       'error' in sent
-        ? { kind: 'tool-result', id: of, error: sent.error }
-        : { kind: 'tool-result', id: of, output: sent.output }
-    return { answer, of, runId, isOpen }
+        ? { kind: 'tool-result', id: targetId, error: sent.error }
+        : { kind: 'tool-result', id: targetId, output: sent.output }
+    return { answer, targetId, runId, isOpen }
   }
 }
 
@@ -130,7 +130,7 @@ export const transcriptRefused = (message: string): HttpError =>
 /** Number of log entries that are read at once. */
 const PAGE_ENTRIES = 2000
 
-/** The position up to which the client has seen a run: the first of its answers after the last pause that any of them ended. */
+/** The position up to which the client has seen a run: its first answer after the last pause that it answered. */
 export async function positionAfterAnswers(
   manager: StreamManager,
   { runs, head }: PublicView,
@@ -138,7 +138,7 @@ export async function positionAfterAnswers(
   runId: string,
   settled: readonly MatchedAnswer[],
 ): Promise<number> {
-  const ids = new Set(settled.map(({ of }) => of))
+  const ids = new Set(settled.map(({ targetId }) => targetId))
   const { floor = 0 } = (await manager.getInfo(sessionId)) ?? {}
   const start = runs.find(run => run.runId === runId)?.at ?? head
   let pause = 0

@@ -5,7 +5,7 @@ import { codeOf, openDialectServer, requestWith, user } from '../dialect-server.
 import { withUrls } from './inline-files.ts'
 import { contentOf } from './transcript.ts'
 
-const bytes = (size: number, of = 7) => Buffer.alloc(size, of)
+const bytes = (size: number, fill = 7) => Buffer.alloc(size, fill)
 const dataUrl = (data: Buffer, type = 'image/png') => `data:${type};base64,${data.toString('base64')}`
 const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more }) as UserPart
 const look = (id: string | undefined, ...files: readonly UserPart[]): ClientMessage => ({
@@ -56,11 +56,11 @@ describe('a file inside a message', () => {
 
   test('is an edit if its bytes differ, and another request under a run id', async () => {
     const { at, files } = await viewing()
-    const of = (n: number) => look('u1', file(dataUrl(bytes(10, n))))
-    await at.runToEnd('s', requestWith(of(1)), { runId: 'r1' })
-    expect(await at.refused('s', requestWith(of(2)), { runId: 'r1' })).toBe('run_ended')
+    const lookAt = (n: number) => look('u1', file(dataUrl(bytes(10, n))))
+    await at.runToEnd('s', requestWith(lookAt(1)), { runId: 'r1' })
+    expect(await at.refused('s', requestWith(lookAt(2)), { runId: 'r1' })).toBe('run_ended')
     const before = (await files())[0]
-    const { run, action } = await at.takeTurn('s', requestWith(of(2)))
+    const { run, action } = await at.takeTurn('s', requestWith(lookAt(2)))
     await run.result()
     expect(action).toBe('edit')
     expect(await files()).toHaveLength(1)

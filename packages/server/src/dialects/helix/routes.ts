@@ -62,7 +62,7 @@ export const helix = [
     method: 'POST',
     path: '/helix/:agent/resume',
     action: 'resume',
-    summary: 'For Helix Agents: resumes an interrupted run. An open run is joined instead.',
+    summary: 'For Helix Agents: resumes an interrupted run. If a run is open, follows it instead.',
     body: ResumeRequestSchema,
     replies: { 202: StartedSchema },
     streams: true,
