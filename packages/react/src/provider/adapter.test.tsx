@@ -160,11 +160,13 @@ test('renders, hydrates and sends initial messages', async () => {
 })
 
 let setMessages: Dispatch<SetStateAction<ChatMessage[]>>
+let parentMessages: readonly ChatMessage[]
 const Parent = ({ adapter, keep = messages => messages }: { adapter: ChatAdapter; keep?: Keep }) => {
   const [messages, set] = useState<ChatMessage[]>([])
   renders.count('parent')
   useEffect(() => {
     setMessages = set
+    parentMessages = messages
   })
   return (
     <ChatProvider adapter={adapter} messages={messages} onMessagesChange={next => set(keep(next))}>
@@ -194,7 +196,9 @@ test('uses the messages of the parent as the conversation', async () => {
   const { adapter, requests } = echoing()
   const page = mount(<Parent adapter={adapter} />)
   await chat.sendMessage('Hello')
-  await waitUntil(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: Hello2'))
+  // The page shows the reply before the provider reports it to the parent.
+  await expect.poll(() => parentMessages.at(-1)?.status, { timeout: 60_000 }).toBe('sent')
   let before: ChatMessage[] = []
   flushSync(() =>
     setMessages(messages => {
@@ -204,7 +208,8 @@ test('uses the messages of the parent as the conversation', async () => {
   )
   expect(page.text).toBe('readyuser sent: Beforeassistant sent: An answeruser sent: Hello3')
   await chat.sendMessage('More')
-  await waitUntil(() => page.text.startsWith('ready') && page.text.endsWith('assistant sent: You said: More5'))
+  await waitUntil(() => page.text.endsWith('assistant sent: You said: More5'))
+  await expect.poll(() => parentMessages.at(-1)?.status, { timeout: 60_000 }).toBe('sent')
   expect(requests.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
   flushSync(() => setMessages(before))
   expect(page.text).toBe('readyuser sent: Helloassistant sent: You said: Hello2')
