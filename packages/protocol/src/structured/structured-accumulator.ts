@@ -91,6 +91,7 @@ const conflict = (segments: readonly string[], depth: number, expected: string, 
  * read. A draft costs one inverse for each changed path, regardless of the number of writes (law 11).
  */
 export class StructuredAccumulator {
+  readonly #isKey: (segment: string) => boolean
   /** The state is the child '' of a holder, because the path of every inverse starts with an empty segment. */
   #holder: JsonObject = {}
   // Weak, so that a container that was replaced before a read can be collected.
@@ -100,6 +101,11 @@ export class StructuredAccumulator {
   #path: unknown = {}
   #segments: readonly string[] = []
   #marks = newUndoMark()
+
+  /** `isKey` rejects paths, for a receiver that cannot find these keys in an object. @default all keys */
+  constructor(isKey = (_key: string): boolean => true) {
+    this.#isKey = isKey
+  }
 
   /** Creates an accumulator from a snapshot. */
   static restore({ state, draft = [] }: StructuredSnapshot): StructuredAccumulator {
@@ -244,13 +250,14 @@ export class StructuredAccumulator {
    */
   #change(segments: readonly string[], change: (old: Json | undefined) => Json | undefined, unset = 0): Gap[] {
     const gaps: Gap[] = []
+    const isData = segments[1] === 'data'
     // Writes only while returning, after the complete path was checked.
     const visit = (node: Json | undefined, depth: number, gap: number): Json | undefined => {
       if (depth === segments.length) return change(node)
       const segment = segments[depth] as string
-      const parent = node === undefined ? (segments[1] === 'data' && isIndex(segment) ? [] : {}) : node
+      const parent = node === undefined ? (isData && isIndex(segment) ? [] : {}) : node
       const array = Array.isArray(parent)
-      if (!isContainer(parent) || (array && !isIndex(segment))) {
+      if (!isContainer(parent) || (array ? !isIndex(segment) : isData && !this.#isKey(segment))) {
         throw conflict(segments, depth, isIndex(segment) ? 'array or object' : 'object', kindOf(parent))
       }
       const to = Number(segment)
