@@ -3,8 +3,9 @@
 
 import type { StreamChunk } from '@millrace/dialects/kortyx'
 import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
-import { applyStructuredChunk, type Chunk, type StructuredState } from '@millrace/protocol'
+import type { Chunk } from '@millrace/protocol'
 import { openBackend } from '../backend.fixture.ts'
+import { type KortyxState, reduceLikeKortyx } from './kortyx-reducer.fixture.ts'
 
 export type InterruptChunk = Extract<StreamChunk, { type: 'interrupt' }>
 
@@ -40,7 +41,7 @@ async function* readStream(body: ReadableStream<Uint8Array>): AsyncGenerator<Str
 /** State of a page from the chunks of one request. */
 export class ReceivedMessage {
   readonly #pieces = new Map<string, MessagePiece>()
-  readonly #structured = new Map<string, StructuredState>()
+  readonly #structured = new Map<string, KortyxState>()
   /** Received chunks, without ignored ones. */
   readonly types: string[] = []
   isDone = false
@@ -49,7 +50,7 @@ export class ReceivedMessage {
     return [...this.#pieces.values()]
   }
 
-  get structured(): ReadonlyMap<string, StructuredState> {
+  get structured(): ReadonlyMap<string, KortyxState> {
     return this.#structured
   }
 
@@ -70,7 +71,7 @@ export class ReceivedMessage {
         break
       }
       case 'structured-data': {
-        const state = applyStructuredChunk(this.#structured.get(chunk.streamId), chunk)
+        const state = reduceLikeKortyx(this.#structured.get(chunk.streamId), chunk)
         this.#structured.set(chunk.streamId, state)
         this.#pieces.set(`structured:${chunk.streamId}`, { type: 'structured', data: state.data })
         break

@@ -1,11 +1,11 @@
 import { kortyxDialect, type StreamChunk } from '@millrace/dialects/kortyx'
 import { StreamChunkSchema } from '@millrace/dialects/kortyx/schemas'
-import type { StructuredState } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../scripts/faults/campaign.ts'
 import { connectionsOf, type RecordedRun, recordRun, scenarios } from '../recorded-runs.fixture.ts'
 import { ReceivedMessage } from './kortyx-page.fixture.ts'
+import type { KortyxState } from './kortyx-reducer.fixture.ts'
 
 const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1 })
 
@@ -64,7 +64,7 @@ function viewOf({ view, runId }: RecordedRun) {
 }
 
 function contentOf(all: readonly ReceivedMessage[]) {
-  const structured = new Map<string, StructuredState>()
+  const structured = new Map<string, KortyxState>()
   for (const { structured: some } of all) for (const [id, state] of some) structured.set(id, state)
   return {
     text: all.map(({ text }) => text).join(''),

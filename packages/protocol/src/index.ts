@@ -57,6 +57,7 @@ export {
   StructuredAccumulator,
   type StructuredSnapshot,
   type StructuredState,
+  type UnsetItems,
 } from './structured/structured-accumulator.ts'
 
 // Chunks and state

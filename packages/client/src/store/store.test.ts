@@ -214,6 +214,28 @@ describe('notifications', () => {
     expect([one.n, store.structuredIds]).toEqual([0, ['', 'b']])
   })
 
+  test('continues from a view with unset array items as JSON', () => {
+    const log = new Log()
+    const row = (index: number) =>
+      log.entry({
+        type: 'structured-data',
+        streamId: 's',
+        dataType: 'd',
+        kind: 'text-delta',
+        path: `rows.${index}.title`,
+        delta: 'x',
+      })
+    const live = new Store({ flushIntervalMs: 0 })
+    live.apply([row(1)])
+    const late = new Store({ flushIntervalMs: 0, view: JSON.parse(JSON.stringify(live.view())) })
+    expect(late.structured('s')).toMatchObject({ data: { rows: [null, { title: 'x' }] }, unset: { rows: { 0: true } } })
+    const next = row(0)
+    for (const store of [live, late]) {
+      store.apply([next])
+      expect(store.structured('s')?.data).toEqual({ rows: [{ title: 'x' }, { title: 'x' }] })
+    }
+  })
+
   test.each([[NaN], [-1], [Infinity], [2 ** 40]])('clamps a flush interval of %s to what a timer accepts', interval => {
     const log = new Log()
     const store = new Store({ flushIntervalMs: interval })

@@ -100,6 +100,52 @@ describe('pendings', () => {
   })
 })
 
+describe('paths that a Kortyx page does not accept', () => {
+  const update = (kind: object): Chunk => ({ type: 'structured-data', streamId: 's', dataType: 'd', ...kind }) as Chunk
+  const years = update({ kind: 'set', path: 'years', value: {} })
+  const year = update({ kind: 'text-delta', path: 'years.2024.t', delta: 'x' })
+  const final = update({ kind: 'final', data: { years: { 2024: { t: 'x' } } } })
+
+  test.each([
+    ['digits as a key', 'years.2024.t'],
+    ['digits with a leading zero as a key', 'codes.007'],
+    ['an inherited name as a key', 'constructor.x'],
+    ['a key that replaces a prototype', '__proto__'],
+  ])('holds back %s until the final', (_, path) => {
+    const { encoder, encode } = encoderOf()
+    expect(encode(years)).toEqual([years])
+    const held = update({ kind: 'set', path, value: 1 })
+    expect(encode(held)).toEqual([])
+    expect(encoder.encode({ chunk: held, origin: main })).toMatchObject([{ content: { chunk: held } }])
+    expect(encode(set)).toEqual([set])
+    expect(encode(final)).toEqual([final])
+  })
+
+  test('sends digits as an index', () => {
+    const { encode } = encoderOf()
+    for (const path of ['rows.0.t', 'rows.2.t', 'rows.1.t']) {
+      const row = update({ kind: 'text-delta', path, delta: 'x' })
+      expect(encode(row)).toEqual([row])
+    }
+  })
+
+  test('sends none of them after a discard, and on resume', () => {
+    const { encoder, encode } = encoderOf()
+    encode(years)
+    encode(year)
+    encode(checkpoint)
+    encode(update({ kind: 'set', path: 'years', value: [] }))
+    const first = update({ kind: 'set', path: 'years.0', value: 1 })
+    expect(encode(first)).toEqual([first])
+    expect(encode(discard)).toEqual([{ type: 'structured-data-invalidated', streamId: 's', checkpointId: 'cp' }, years])
+    expect(encode(first)).toEqual([])
+    encoder.end('paused')
+    expect(seen(encoder.resume())).toEqual([years])
+    expect(encode(year)).toEqual([])
+    expect(encode(final)).toEqual([final])
+  })
+})
+
 test('resends only incomplete structured objects on resume', () => {
   const { encoder, encode } = encoderOf()
   encode(set)

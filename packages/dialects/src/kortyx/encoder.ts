@@ -161,8 +161,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
       case 'transition':
         return chunk
       case 'structured-data':
-        this.#drafts.structured(lane, chunk)
-        return chunk
+        return this.#drafts.structured(lane, chunk) ? chunk : undefined
       case 'structured-data-invalidated': {
         const { type, streamId } = chunk
         const event = { type, streamId, checkpointId: this.#checkpointId ?? '' } as const

@@ -21,6 +21,27 @@ describe('drafts', () => {
     expect(fold.view().drafts).toMatchObject([{ lane: 'tool' }])
   })
 
+  test('array items that are written out of order are unset in the view, so that a restored fold accepts what a live one does', () => {
+    const { log, write, fold, reports } = newFoldedLog()
+    const row = { type: 'structured-data', streamId: 's', dataType: 'd', kind: 'set', value: 'x' } as const
+    write({ ...row, path: 'rows.2.title' })
+    write(commit)
+    write({ ...row, path: 'rows.0.title' })
+    const view: View = JSON.parse(JSON.stringify(fold.view()))
+    const title = { title: 'x' }
+    expect(view.structured).toMatchObject([{ data: { rows: [title, null, title] }, unset: { rows: { 1: true } } }])
+    write(discard)
+    const unset = { rows: { 0: true, 1: true } }
+    expect(fold.structured('s')).toMatchObject({ data: { rows: [null, null, title] }, unset })
+    write({ ...row, path: 'rows.1.title' })
+    write({ ...row, path: 'rows.0.title' })
+    expect(fold.structured('s')?.data).toEqual({ rows: [title, title, title] })
+    const restored = Fold.from(view, { onReport: ({ code }) => reports.push(code) })
+    restored.apply(log.slice(view.head))
+    expect(restored.view()).toEqual(fold.view())
+    expect(reports).toEqual([])
+  })
+
   test('a value with a draft belongs to its lane until the commit', () => {
     const { write, parts, reports } = newFoldedLog()
     write({ type: 'data-x', id: 'x', data: 1 })

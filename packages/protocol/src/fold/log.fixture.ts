@@ -28,7 +28,7 @@ export const GUEST: Origin = { guest: 'ada', runId: 'r1' }
 const id = fc.constantFrom('1', '2')
 const toolCallId = fc.constantFrom('c1', 'c2')
 const text = fc.constantFrom('a', 'bb', '{"x":', '[1,', '"q', '}', '')
-const path = fc.constantFrom('a', 'a.b', 'l', 'l.0', 'l.1.t', '__proto__.x', 't', '', 'a..b', 'o.2024')
+const path = fc.constantFrom('a', 'a.b', 'l', 'l.0', 'l.0.t', 'l.1.t', 'l.2', '__proto__.x', 't', '', 'a..b', 'o.2024')
 const value = fc.constantFrom<fc.JsonValue>(1, 'v', null, [], {}, [1], { b: 'x' }, { l: [] })
 const executor = fc.constantFrom('server', 'client')
 const streamId = id
@@ -53,6 +53,7 @@ const extra = fc.record(
       'agents',
       'usage',
       'transient',
+      'unset',
     ].map(name => [name, value]),
   ),
   { requiredKeys: [] },

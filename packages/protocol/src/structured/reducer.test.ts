@@ -9,7 +9,7 @@ import { anyChunk, append, final, set, text } from './chunks.fixture.ts'
 import { MAX_GAP } from './path.ts'
 import { applyStructuredChunk, reduceStructuredChunks } from './reducer.ts'
 import type { StructuredState } from './structured-accumulator.ts'
-import { applyNaively, freeze } from './structured-model.fixture.ts'
+import { applyNaively, clone, freeze, pathsOf, unsetIn } from './structured-model.fixture.ts'
 
 const reduce = (...chunks: StructuredDataChunk[]): StructuredState | undefined => {
   let state: StructuredState | undefined
@@ -184,11 +184,38 @@ describe('numeric segments', () => {
     expect(filled).toEqual({ a: [null, null, null, 'x'] })
     expect(Object.keys(filled.a)).toEqual(['0', '1', '2', '3'])
     expect(data(append('a', [1]), set('a.3.b', 'x'))).toEqual({ a: [1, null, null, { b: 'x' }] })
-    // The fill value is a normal null: it can be set, but nothing can be written below it.
-    expect(refusal(set('a.3.b', 'x'), set('a.1.b', 'y')).message).toBe(
-      'state.data.a.1.b: expected object at state.data.a.1, found null',
-    )
     expect(data(set('a.1', 'x'), set('a.0', 'y'))).toEqual({ a: ['y', 'x'] })
+  })
+
+  it('create an unset item before the end, in any order of the writes', () => {
+    expect(data(set('a.1.title', 'b'), set('a.0.title', 'a'))).toEqual({ a: [{ title: 'a' }, { title: 'b' }] })
+    expect(data(text('a.1', 'b'), text('a.0', 'a'), text('a.0', 'a'))).toEqual({ a: ['aa', 'b'] })
+    expect(data(append('1', [1]), append('0', [0]), append('0', [2]))).toEqual([[0, 2], [1]])
+    expect(data(set('a.2.x', 1), set('a.0.2.x', 1), text('a.0.1.x', 'y'), set('a.1', null))).toEqual({
+      a: [[null, { x: 'y' }, { x: 1 }], null, { x: 1 }],
+    })
+  })
+
+  it('create nothing at a null that was set, or in a value that was', () => {
+    expect(refusal(set('a.1', 1), set('a.0', null), set('a.0.b', 'y')).message).toBe(
+      'state.data.a.0.b: expected object at state.data.a.0, found null',
+    )
+    for (const written of [set('a', [null, 1]), append('a', [null, 1])]) {
+      expect(refusal(written, text('a.0', 'x')).code).toBe('path-conflict')
+      // The value replaces an array with an unset item at the same place.
+      if (written.kind === 'set') expect(refusal(set('a.1', 1), written, text('a.0', 'x')).code).toBe('path-conflict')
+    }
+    expect(refusal(set('a.1', 1), final({ a: [null] }), text('a.0', 'x')).code).toBe('stream-done')
+  })
+
+  it('are listed in `unset` while no write has set the item', () => {
+    const unset = (...chunks: StructuredDataChunk[]) => reduce(...chunks)?.unset
+    expect(unset(set('a.2', 'x'), set('b', 1))).toEqual({ a: { 0: true, 1: true } })
+    expect(unset(set('a.2', 'x'), set('a.1.c.1', 'y'))).toEqual({ a: { 0: true, 1: { c: { 0: true } } } })
+    expect(unset(set('2', 'x'), set('0', 1))).toEqual({ 1: true })
+    expect(unset(set('a.1', 'x'), set('a', 1))).toEqual({})
+    expect(unset(set('a.1', 'x'), final(1))).toBeUndefined()
+    expect(JSON.stringify(unset(set('__proto__.1', 'x')))).toBe('{"__proto__":{"0":true}}')
   })
 
   it('are rejected after a gap of more than MAX_GAP', () => {
@@ -304,21 +331,28 @@ describe('applyStructuredChunk is pure', () => {
     fc.assert(
       fc.property(fc.array(anyChunk, { maxLength: 12 }), chunks => {
         let state: StructuredState | undefined
+        let model: StructuredState | undefined
         for (const chunk of chunks) {
-          const attempt = (apply: typeof applyStructuredChunk) => {
+          const attempt = (apply: typeof applyStructuredChunk, before: StructuredState | undefined) => {
             try {
-              return apply(state, chunk)
+              return apply(before, chunk)
             } catch (error) {
               return error instanceof ProtocolError ? error.code : (error as string)
             }
           }
-          const actual = attempt(applyStructuredChunk)
-          const wanted = attempt(applyNaively)
-          expect(actual).toEqual(wanted)
-          if (typeof actual === 'string') continue
+          const actual = attempt(applyStructuredChunk, state)
+          const wanted = attempt(applyNaively, model)
+          if (typeof actual === 'string' || typeof wanted === 'string') {
+            expect(actual).toBe(wanted)
+            continue
+          }
+          expect({ ...actual, unset: undefined }).toEqual(clone(wanted))
           // The order of the keys too.
-          expect(JSON.stringify(actual.data)).toBe(JSON.stringify((wanted as StructuredState).data))
-          state = freeze(actual)
+          expect(JSON.stringify(actual.data)).toBe(JSON.stringify(wanted.data))
+          expect(pathsOf(actual.unset).sort()).toEqual(unsetIn(wanted.data).sort())
+          // Half of the states go through JSON, as those that an application stores.
+          state = freeze(chunk.kind === 'set' ? clone(actual) : actual)
+          model = wanted
         }
       }),
       { numRuns: runs(500) },

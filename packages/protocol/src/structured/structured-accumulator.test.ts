@@ -7,7 +7,7 @@ import { runs } from '../property-runs.fixture.ts'
 import { anyChunk, append, final, set, text } from './chunks.fixture.ts'
 import { reduceStructuredChunks } from './reducer.ts'
 import { StructuredAccumulator, type StructuredState } from './structured-accumulator.ts'
-import { applyNaively, clone, freeze } from './structured-model.fixture.ts'
+import { applyNaively, clone, freeze, pathsOf, unsetIn } from './structured-model.fixture.ts'
 
 const written = (...chunks: StructuredDataChunk[]) => {
   const accumulator = new StructuredAccumulator()
@@ -56,8 +56,9 @@ function follow(events: readonly Event[]): void {
 
   const check = () => {
     const state = accumulator.read()
-    expect(state).toEqual(now)
+    expect(state && { ...state, unset: undefined }).toEqual(clone(now))
     expect(JSON.stringify(state?.data)).toBe(JSON.stringify(now?.data))
+    expect(pathsOf(state?.unset).sort()).toEqual(unsetIn(now?.data).sort())
     expect(accumulator.read()).toBe(state)
     // Frozen, so that a later write in place throws. Compared at the end.
     if (state) held.push({ state: freeze(state), json: JSON.stringify(state) })
@@ -153,6 +154,53 @@ describe('compared with the simple model', () => {
     ],
   ])('%s', (_, events) => follow(events))
 })
+
+/** The writes of the leaves of a document: `set`, or the text in two deltas. */
+function writesOf(value: Json, path: string): StructuredDataChunk[][] {
+  if (typeof value === 'string') return [[text(path, value.slice(0, 1)), text(path, value.slice(1))]]
+  const below = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  return below.length ? below.flatMap(([key, item]) => writesOf(item, `${path}.${key}`)) : [[set(path, value)]]
+}
+const { document } = fc.letrec<{ document: Json }>(tie => ({
+  document: fc.oneof(
+    { maxDepth: 4, depthSize: 'small' },
+    fc.constantFrom<Json>('word', 7, null, [], {}),
+    fc.array(tie('document'), { maxLength: 5 }),
+    fc.dictionary(fc.constantFrom('a', 'b', '__proto__'), tie('document')),
+  ),
+}))
+
+it('the writes of a document give it in any order, through snapshots as JSON and discarded drafts', () => {
+  const steps = fc.array(fc.tuple(fc.nat(), fc.constantFrom('read', 'commit', 'discard', 'restore')))
+  fc.assert(
+    fc.property(document, steps, (value, choices) => {
+      let accumulator = new StructuredAccumulator()
+      let drafted: StructuredDataChunk[] = []
+      const waiting = writesOf(value, 'doc')
+      for (let i = 0; waiting.length; i++) {
+        const [choice, step] = choices[i] ?? [0, 'read']
+        const at = choice % waiting.length
+        const next = waiting[at]?.shift() as StructuredDataChunk
+        if (!waiting[at]?.length) waiting.splice(at, 1)
+        accumulator.write(next)
+        drafted.push(next)
+        if (step === 'restore') accumulator = StructuredAccumulator.restore(freeze(clone(accumulator.snapshot())))
+        if (step === 'discard') {
+          accumulator.discard()
+          for (const chunk of drafted) accumulator.write(chunk)
+        }
+        if (step === 'commit') {
+          accumulator.commit()
+          drafted = []
+        }
+      }
+      const state = accumulator.read()
+      expect(state?.data).toEqual({ doc: value })
+      expect(pathsOf(state?.unset)).toEqual([])
+    }),
+    { numRuns: runs(1000) },
+  )
+}, 120_000)
 
 describe('write', () => {
   it('an error changes nothing, not even the draft', () => {
@@ -253,6 +301,31 @@ describe('the draft', () => {
     const restored = StructuredAccumulator.restore(snapshot)
     for (const chunk of [...chunks, set('l.1', 3), set('o.new', {})]) restored.write(chunk)
     expect(restored.snapshot().draft).toEqual(snapshot.draft)
+  })
+
+  it('reverts a write to an unset item', () => {
+    const accumulator = drafted([set('l.2', 1)], [set('l.0.x', 1), text('l.1', 'y'), set('l', 5)])
+    const restored = StructuredAccumulator.restore(clone(accumulator.snapshot()))
+    for (const one of [accumulator, restored]) {
+      one.discard()
+      expect(one.read()).toMatchObject({ data: { l: [null, null, 1] }, unset: { l: { 0: true, 1: true } } })
+      one.write(text('l.0', 'x'))
+      expect(one.read()?.data).toEqual({ l: ['x', null, 1] })
+    }
+  })
+
+  it('has one inverse for a gap in a new array', () => {
+    const accumulator = drafted([set('a', 1)], [set('l.1000', 1), set('k.1000', 1), text('l.5', 'x')])
+    expect(inverses(accumulator)).toEqual([{ path: '.data.l' }, { path: '.unset' }, { path: '.data.k' }])
+  })
+
+  it('of a snapshot without `unset`, which older versions wrote, keeps its nulls', () => {
+    const { state } = clone(written(set('l.1', 1)).snapshot())
+    const { unset, ...older } = state as StructuredState
+    const restored = StructuredAccumulator.restore({ state: older })
+    expect(() => restored.write(text('l.0', 'x'))).toThrow('found null')
+    restored.write(set('l.0', 'x'))
+    expect(restored.read()?.data).toEqual({ l: ['x', 1] })
   })
 
   it('has no inverses inside an object that it created', () => {
@@ -367,6 +440,18 @@ describe('law 11: appending is linear', () => {
     })
     expect(elements).toBeLessThan(count / 10)
     expect(states['s']?.data).toMatchObject({ l: { length: count } })
+  })
+
+  it('copies no element twice while unset items are written', () => {
+    const accumulator = new StructuredAccumulator()
+    const size = 1000
+    const elements = copied(() => {
+      for (let i = 0; i < count / size; i++) accumulator.write(text(`l.${(i + 1) * size - 1}`, 'x'))
+      for (let i = count - 1; i >= 0; i--) accumulator.write(text(`l.${(i * 7919) % count}`, 'y'))
+    })
+    // The segments of the paths.
+    expect(elements).toBeLessThan(count * 8)
+    expect(pathsOf(accumulator.read()?.unset)).toEqual([])
   })
 
   it('a read costs one copy of the values that changed since the last read', () => {

@@ -2,8 +2,13 @@ import { catalogue } from '../catalogue/catalogue.ts'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { mismatch, type ProtocolErrorCode } from '../error/protocol-error.ts'
 import { childOf, isIndex, kindOf, setChild, writable } from '../json/container.ts'
-import { isContainer, type Json, type JsonObject } from '../json/json.ts'
+import { getOwn, isContainer, type Json, type JsonObject } from '../json/json.ts'
 import { MAX_GAP, parsePath } from './path.ts'
+
+/** A tree with the keys of `data`, down to the items that no write has set. Branches without such items may remain. */
+export interface UnsetItems {
+  readonly [key: string]: true | UnsetItems
+}
 
 /** The state of a structured object. */
 export interface StructuredState {
@@ -11,6 +16,8 @@ export interface StructuredState {
   readonly dataType: string
   readonly status: 'streaming' | 'done'
   readonly data: Json
+  /** The array items that are `null` only because a later item was written before them. A write may create anything there. */
+  readonly unset?: UnsetItems
   readonly schemaId?: string
   readonly schemaVersion?: string
   readonly id?: string
@@ -36,6 +43,15 @@ export interface StructuredSnapshot {
   readonly draft?: StructuredDraft | undefined
 }
 
+type UnsetNode = true | UnsetItems | undefined
+
+/** The items that a write adds to an array before the one on its path. `path` is that of the array in `unset`. */
+interface Gap {
+  readonly path: readonly string[]
+  readonly from: number
+  readonly to: number
+}
+
 /** A value that can be appended to. */
 type Appendable = string | Json[]
 
@@ -55,6 +71,9 @@ const VALUES = { set: 'value', append: 'items', 'text-delta': 'delta', final: 'd
 export const appendTypeOf = (kind: string): string | undefined =>
   kind === 'append' ? 'array' : kind === 'text-delta' ? 'string' : undefined
 
+/** The path in `unset` of the value at the first `depth` segments. */
+const unsetPath = (segments: readonly string[], depth: number) => ['', 'unset', ...segments.slice(2, depth)]
+
 const HEADER_FIELDS = Object.keys(
   catalogue['structured-data'].fields,
 ) as (keyof (typeof catalogue)['structured-data']['fields'])[]
@@ -72,6 +91,7 @@ const conflict = (segments: readonly string[], depth: number, expected: string, 
  * read. A draft costs one inverse for each changed path, regardless of the number of writes (law 11).
  */
 export class StructuredAccumulator {
+  readonly #isKey: (segment: string) => boolean
   /** The state is the child '' of a holder, because the path of every inverse starts with an empty segment. */
   #holder: JsonObject = {}
   // Weak, so that a container that was replaced before a read can be collected.
@@ -81,6 +101,11 @@ export class StructuredAccumulator {
   #path: unknown = {}
   #segments: readonly string[] = []
   #marks = newUndoMark()
+
+  /** `isKey` rejects paths, for a receiver that cannot find these keys in an object. @default all keys */
+  constructor(isKey = (_key: string): boolean => true) {
+    this.#isKey = isKey
+  }
 
   /** Creates an accumulator from a snapshot. */
   static restore({ state, draft = [] }: StructuredSnapshot): StructuredAccumulator {
@@ -113,8 +138,16 @@ export class StructuredAccumulator {
     if (value === undefined || (growing && growing !== kindOf(value))) {
       throw refusal('invalid-chunk', growing ?? 'value', kindOf(value))
     }
-    if (growing) this.#append(segments, growing, value as Appendable)
-    else this.#set(segments, value)
+    // Follows the path to an unset item on it. Then `depth` is the number of segments up to that item.
+    let unset = state?.unset as UnsetNode
+    let depth = 2
+    while (unset && unset !== true && depth < segments.length) unset = getOwn(unset, segments[depth++] as string)
+    const found = unset === true ? depth : 0
+    const gaps = growing
+      ? this.#append(segments, growing, value as Appendable, found)
+      : this.#set(segments, value, found)
+    if (found || (unset && !growing)) this.#set(unsetPath(segments, depth), undefined)
+    for (const gap of gaps) this.#markUnset(gap)
     // A field that a chunk omits keeps its latest value.
     for (const key of HEADER_FIELDS) this.#assign(key, chunk[key])
     this.#assign('status', kind === 'final' ? 'done' : 'streaming')
@@ -163,22 +196,42 @@ export class StructuredAccumulator {
   }
 
   /** Sets the value at a path, or removes it. */
-  #set(segments: readonly string[], value: Json | undefined): void {
-    this.#change(segments, old => {
-      if (old !== undefined && !Object.is(old, value)) this.#recordInverse(segments, { old })
-      return value
-    })
+  #set(segments: readonly string[], value: Json | undefined, unset?: number): Gap[] {
+    return this.#change(
+      segments,
+      old => {
+        if (old !== undefined && !Object.is(old, value)) this.#recordInverse(segments, { old })
+        return value
+      },
+      unset,
+    )
   }
 
   /** Appends to the value at a path, or creates it. */
-  #append(segments: readonly string[], kind: string, more: Appendable): void {
-    this.#change(segments, old => {
-      if (old === undefined) return more
-      if (kind !== kindOf(old)) throw conflict(segments, segments.length, kind, kindOf(old))
-      if (!more.length) return old
-      const { length } = old as Appendable
-      this.#recordInverse(segments, { length })
-      return this.#resize(old as Appendable, length, more)
+  #append(segments: readonly string[], kind: string, more: Appendable, unset: number): Gap[] {
+    return this.#change(
+      segments,
+      old => {
+        if (old === undefined) return more
+        if (kind !== kindOf(old)) throw conflict(segments, segments.length, kind, kindOf(old))
+        if (!more.length) return old
+        const { length } = old as Appendable
+        this.#recordInverse(segments, { length })
+        return this.#resize(old as Appendable, length, more)
+      },
+      unset,
+    )
+  }
+
+  /** Marks the items of a gap as unset. */
+  #markUnset({ path, from, to }: Gap): void {
+    this.#change(path, old => {
+      const items = writable((old ?? {}) as JsonObject, this.#owned)
+      for (let i = from; i < to; i++) {
+        if (old) this.#recordInverse([...path, `${i}`], {})
+        items[i] = true
+      }
+      return items
     })
   }
 
@@ -191,32 +244,41 @@ export class StructuredAccumulator {
     return array
   }
 
-  /** Replaces the value at a path with the result of `change`. `undefined` is a missing value. */
-  #change(segments: readonly string[], change: (old: Json | undefined) => Json | undefined): void {
+  /**
+   * Replaces the value at a path with the result of `change`. `undefined` is a missing value, also that of the item at the
+   * first `unset` segments. Returns the gaps that it filled.
+   */
+  #change(segments: readonly string[], change: (old: Json | undefined) => Json | undefined, unset = 0): Gap[] {
+    const gaps: Gap[] = []
+    const isData = segments[1] === 'data'
     // Writes only while returning, after the complete path was checked.
     const visit = (node: Json | undefined, depth: number, gap: number): Json | undefined => {
       if (depth === segments.length) return change(node)
       const segment = segments[depth] as string
-      const parent = node === undefined ? (isIndex(segment) ? [] : {}) : node
+      const parent = node === undefined ? (isData && isIndex(segment) ? [] : {}) : node
       const array = Array.isArray(parent)
-      if (!isContainer(parent) || (array && !isIndex(segment))) {
+      if (!isContainer(parent) || (array ? !isIndex(segment) : isData && !this.#isKey(segment))) {
         throw conflict(segments, depth, isIndex(segment) ? 'array or object' : 'object', kindOf(parent))
       }
-      const gaps = array ? gap + Math.max(0, Number(segment) - parent.length) : gap
-      if (gaps > MAX_GAP) throw conflict(segments, depth, `at most ${MAX_GAP} places to fill`, gaps)
-      const child = childOf(parent, segment)
-      const next = visit(child, depth + 1, gaps)
+      const to = Number(segment)
+      const filled = array ? gap + Math.max(0, to - parent.length) : gap
+      if (filled > MAX_GAP) throw conflict(segments, depth, `at most ${MAX_GAP} places to fill`, filled)
+      const isUnset = depth + 1 === unset
+      const child = isUnset ? undefined : childOf(parent, segment)
+      const next = visit(child, depth + 1, filled)
       if (Object.is(next, child)) return node
       if (child === undefined && node !== undefined) {
-        if (array) this.#recordInverse(segments.slice(0, depth), { length: parent.length })
-        else this.#recordInverse(segments.slice(0, depth + 1), {})
+        if (array && !isUnset) this.#recordInverse(segments.slice(0, depth), { length: parent.length })
+        else this.#recordInverse(segments.slice(0, depth + 1), isUnset ? { old: null } : {})
       }
+      if (filled > gap) gaps.push({ path: unsetPath(segments, depth), from: (parent as Json[]).length, to })
       const target = writable(parent, this.#owned)
       if (next === undefined) delete (target as JsonObject)[segment]
       else setChild(target, segment, next)
       return target
     }
     this.#holder = visit(this.#holder, 0, 0) as JsonObject
+    return gaps
   }
 
   /**

@@ -1,10 +1,40 @@
-// A simple model of structured data: clone everything, walk, assign. Slow, and shares no code with the reducer.
+// A simple model of structured data: clone everything, walk, assign. Slow, and shares no code with the reducer. An item that no write
+// has set is `undefined` in its arrays, so it needs no list of such items.
 
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import type { Json } from '../json/json.ts'
-import type { StructuredState } from './structured-accumulator.ts'
+import type { StructuredState, UnsetItems } from './structured-accumulator.ts'
 
 export const clone = <T>(value: T): T => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
+
+/** Clones a value with its unset items. */
+function cloneOf(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(item => (item === undefined ? item : cloneOf(item)))
+  return Object.defineProperties(
+    {},
+    Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        key,
+        { value: cloneOf(item), enumerable: true, writable: true, configurable: true },
+      ]),
+    ),
+  )
+}
+
+/** The paths of the unset items in a value of the model. */
+export function unsetIn(value: Json | undefined, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) =>
+    item === undefined ? [`${path}.${key}`] : unsetIn(item, `${path}.${key}`),
+  )
+}
+
+/** The paths in the `unset` of a state. */
+export const pathsOf = (unset: UnsetItems = {}, path = ''): string[] =>
+  Object.entries(unset).flatMap(([key, below]) =>
+    below === true ? [`${path}.${key}`] : pathsOf(below, `${path}.${key}`),
+  )
 
 /** Freezes a value deeply, so that a write to it throws. */
 export function freeze<T>(value: T): T {
@@ -36,7 +66,7 @@ function placeOf(root: Place, segments: string[]): Place {
       target = {
         read: () => array[index],
         write: value => {
-          while (array.length < index) array.push(null)
+          while (array.length < index) array.push(undefined as unknown as Json)
           array[index] = value
         },
       }
@@ -56,7 +86,7 @@ function placeOf(root: Place, segments: string[]): Place {
 export function applyNaively(current: StructuredState | undefined, chunk: StructuredDataChunk): StructuredState {
   if (current && current.streamId !== chunk.streamId) throw 'stream-mismatch'
   if (current?.status === 'done') throw 'stream-done'
-  const holder: { data?: Json } = current ? { data: clone(current.data) } : {}
+  const holder: { data?: Json } = current ? { data: cloneOf(current.data) } : {}
   const { streamId, dataType } = chunk
   const metadata: Record<string, string | undefined> = {}
   for (const key of ['schemaId', 'schemaVersion', 'id', 'node'] as const) {

@@ -49,6 +49,15 @@ test('applies single chunks without a chat', async () => {
   await waitUntil(() => page.text === 'a streaming {"n":6}')
 })
 
+test('shows array items that are written out of order', async () => {
+  const page = mount(<Streams />)
+  const title = (index: number, value: string) => ({ ...set('a', 0), path: `rows.${index}.title`, value })
+  hook.apply(title(1, 'second'))
+  await waitUntil(() => page.text === 'a streaming {"rows":[null,{"title":"second"}]}')
+  hook.apply(title(0, 'first'))
+  await waitUntil(() => page.text === 'a streaming {"rows":[{"title":"first"},{"title":"second"}]}')
+})
+
 test('consumes a stream of chunks, entries and envelopes without a chat', async () => {
   const page = mount(
     <StrictMode>

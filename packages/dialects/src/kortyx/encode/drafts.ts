@@ -1,3 +1,4 @@
+import { StructuredAccumulator } from '@millrace/protocol'
 import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol/internal'
 import type { KortyxChunk, StructuredDataChunk } from '../types.ts'
 
@@ -8,7 +9,12 @@ interface StructuredStream {
   readonly events: StructuredEvent[]
   /** Number of committed events. */
   committed: number
+  /** The object on a page. */
+  readonly page: StructuredAccumulator
 }
+
+/** Kortyx takes any digits for an index of an array, and reads inherited names, such as `constructor`, of each object. */
+const isKortyxKey = (segment: string) => !/^\d+$/.test(segment) && !(segment in {})
 
 interface Draft {
   readonly texts: Set<string>
@@ -38,12 +44,24 @@ export class Drafts {
     this.#lanes.open(lane).data.calls.add(toolCallId)
   }
 
-  structured(lane: LaneId, event: StructuredEvent): void {
+  /** Returns whether a page accepts the event. It gets the value of an update that it does not accept with the `final`. */
+  structured(lane: LaneId, event: StructuredEvent): boolean {
     const { streamId } = event
-    const stream = this.#streams.get(streamId)
-    if (stream) stream.events.push(event)
-    else this.#streams.set(streamId, { events: [event], committed: 0 })
+    const stream = this.#streams.get(streamId) ?? {
+      events: [],
+      committed: 0,
+      page: new StructuredAccumulator(isKortyxKey),
+    }
+    try {
+      if (event.type === 'structured-data') stream.page.write(event)
+      else stream.page.invalidate()
+    } catch {
+      return false
+    }
+    stream.events.push(event)
+    this.#streams.set(streamId, stream)
     this.#lanes.open(lane).data.streams.add(streamId)
+    return true
   }
 
   /** Commits the drafts that a commit ends. */
@@ -52,7 +70,10 @@ export class Drafts {
       const stream = this.#streams.get(streamId)
       const last = stream?.events.at(-1)
       if (stream === undefined || last === undefined || isEnd(last)) this.#streams.delete(streamId)
-      else stream.committed = stream.events.length
+      else {
+        stream.committed = stream.events.length
+        stream.page.commit()
+      }
     }
   }
 
@@ -61,10 +82,12 @@ export class Drafts {
     const draft = this.#lanes.apply(discard).discarded?.data
     if (!draft) return NOTHING
     const streams = [...draft.streams].map(streamId => {
-      const { events, committed } = this.#streams.get(streamId) ?? { events: [], committed: 0 }
-      events.length = committed
-      if (committed === 0) this.#streams.delete(streamId)
-      return [streamId, events] as const
+      const stream = this.#streams.get(streamId)
+      if (stream === undefined) return [streamId, []] as const
+      stream.events.length = stream.committed
+      stream.page.discard()
+      if (stream.committed === 0) this.#streams.delete(streamId)
+      return [streamId, stream.events] as const
     })
     return { texts: draft.texts, calls: draft.calls, streams }
   }
