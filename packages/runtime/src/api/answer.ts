@@ -240,8 +240,8 @@ export function partOfApproval({ messages }: View, approvalId: string): ToolPart
   return messages.flatMap(({ parts }) => parts.filter(matches)).at(-1)
 }
 
-/** The problem of a response to an interrupt; undefined if it fits. */
-function responseProblem({ input }: Interrupt, response: Json): string | undefined {
+/** Why a response does not fit an interrupt; undefined if it fits. */
+export function responseProblem({ input }: Interrupt, response: Json): string | undefined {
   switch (input.kind) {
     case 'text':
       return typeof response === 'string' ? undefined : `expected text, found ${describeType(response)}`

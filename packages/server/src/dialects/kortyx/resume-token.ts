@@ -31,12 +31,20 @@ export async function answerByToken(
     if (!request.isOpen) throw tokenUsed(requestId)
     return {}
   }
-  const answer = answerFromSelection(request.answered, selected)
+  const answer = selected && answerFromSelection(request.answered, selected)
   if (answer === undefined)
-    throw new RunError('answer_invalid', `resume ${requestId}: expected a selection that fits the request`)
+    throw new RunError('answer_invalid', `resume ${requestId}: ${selectionProblem(request.answered, selected)}`)
   const isAgain = isDeepStrictEqual(request.answer, answer) && view.runs.at(-1)?.runId === request.runId
   if (!request.isOpen && !isAgain) throw tokenUsed(requestId)
-  return { endsWithUserMessage: false, answers: [answer] }
+  // A request with an answer does not ask for another reply.
+  return { endsWithUserMessage: false, answers: [answer], regenerate: undefined }
+}
+
+/** Why a selection does not answer a request. */
+function selectionProblem({ kind }: AnsweredRequest, selected: readonly string[] | undefined): string {
+  if (selected === undefined) return 'expected the ids of a selection in `selected`, `choice` or `choices`, in one form'
+  const expected = kind === 'approval' ? 'approve or deny' : 'one value'
+  return `expected ${expected}, found ${selected.length === 1 ? 'another value' : `${selected.length} values`}`
 }
 
 const tokenUsed = (requestId: string): RunError =>
@@ -53,6 +61,7 @@ interface PendingRequest {
   readonly answer?: ClientAnswer
 }
 
+/** The request with this id. Of several, the latest counts, as for every answer. */
 function findRequest(view: PublicView, id: string): PendingRequest | undefined {
   const question = view.interrupts.findLast(({ interruptId }) => interruptId === id)
   if (question) {
@@ -60,6 +69,7 @@ function findRequest(view: PublicView, id: string): PendingRequest | undefined {
     const answer = response === undefined ? undefined : ({ kind: 'interrupt', id, response: response } as const)
     return { answered: { kind: 'interrupt', id, input }, runId, isOpen: status === 'open', ...(answer && { answer }) }
   }
+  let found: PendingRequest | undefined
   for (const { parts, runId } of view.messages) {
     for (const part of parts) {
       if (!('toolCallId' in part)) continue
@@ -68,14 +78,15 @@ function findRequest(view: PublicView, id: string): PendingRequest | undefined {
         const { approved } = approval
         const answer = approved === undefined ? undefined : ({ kind: 'approval', id, approved } as const)
         const isOpen = state === 'approval-requested'
-        return { answered: { kind: 'approval', id }, runId, isOpen, ...(answer && { answer }) }
+        found = { answered: { kind: 'approval', id }, runId, isOpen, ...(answer && { answer }) }
+        continue
       }
       if (toolCallId !== id || executor !== 'client') continue
       const isOpen = view.pendings.some(pending => pending.kind === 'client-tool' && pending.id === id)
       const answer =
         state === 'output-available' ? ({ kind: 'tool-result', id, output: part.output ?? null } as const) : undefined
-      return { answered: { kind: 'client-tool', id }, runId, isOpen, ...(answer && { answer }) }
+      found = { answered: { kind: 'client-tool', id }, runId, isOpen, ...(answer && { answer }) }
     }
   }
-  return undefined
+  return found
 }
