@@ -1,5 +1,5 @@
 // Tokens that answer pending requests. A token belongs to one request of one session and is good for one answer. The same answer again gets
-// the same result. Another answer, the token of another session and an unknown token are refused.
+// the same result. Another answer, the token of another session or of a deleted one with the same id, and an unknown token are refused.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientAnswer, ClientRequest } from '@millrace/dialects'
@@ -8,13 +8,14 @@ import type { Resume } from '@millrace/dialects/kortyx/schemas'
 import { RunError } from '@millrace/runtime'
 import type { RouteCall } from '../../routing/route.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
-import { requireSession } from '../../sessions/session-access.ts'
+import { requireSession, type SessionIdentity } from '../../sessions/session-access.ts'
 import { callerInSession } from '../client-request/caller-in-session.ts'
 import type { TurnRequest } from '../client-request/handle-client-request.ts'
 import { derivedId } from '../client-request/names.ts'
 
-/** The token of a pending request. */
-export const tokenFor = (sessionId: string, requestId: string): string => derivedId('kortyx', sessionId, requestId)
+/** The token of a pending request. The same requests in a session that was created again get other tokens. */
+export const tokenFor = ({ incarnation }: SessionIdentity, sessionId: string, requestId: string): string =>
+  derivedId('kortyx', sessionId, incarnation, requestId)
 
 /** Turns a resume by token into a client request. @throws `answer_unknown`, `answer_invalid` or `answer_already_settled` */
 export async function answerByToken(
@@ -22,9 +23,9 @@ export async function answerByToken(
   { sessionId, program }: Pick<TurnRequest, 'sessionId' | 'program'>,
   { token, requestId, selected, isCancelled }: Resume,
 ): Promise<Partial<ClientRequest>> {
-  await requireSession(call.services, await callerInSession(call, sessionId, program), sessionId)
+  const identity = await requireSession(call.services, await callerInSession(call, sessionId, program), sessionId)
   const { view } = await call.services.runtime.view(sessionId)
-  const request = token === tokenFor(sessionId, requestId) ? findRequest(view, requestId) : undefined
+  const request = token === tokenFor(identity, sessionId, requestId) ? findRequest(view, requestId) : undefined
   if (request === undefined)
     throw new RunError('answer_unknown', 'resume: expected the token of a pending request in this session')
   if (isCancelled) {
