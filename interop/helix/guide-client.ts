@@ -10,19 +10,19 @@ export async function ask(api: string, sessionId: string, message: string): Prom
       body: JSON.stringify({ sessionId, ...body }),
     })
   let text = ''
-  let sequence = 0
+  let position = '0'
   let response = await post('start', { message }, 'text/event-stream')
   for (;;) {
     let isPaused = false
     if (!response.ok || !response.body) throw new Error(await response.text())
     for await (const events of readEvents(response.body)) {
-      for (const { data } of events) {
+      for (const { data, id = position } of events) {
+        position = id
         const event = JSON.parse(data) as StreamEvent
         if (event.type === 'end') return text
         if (event.type === 'fail') throw new Error(event.error)
         if (event.type === 'status') isPaused = event.status === 'paused'
         if (event.type !== 'chunk') continue
-        sequence = event.sequence ?? sequence
         if (isTextDeltaChunk(event.chunk)) text += event.chunk.delta
         else if (isToolApprovalRequestChunk(event.chunk)) {
           const { approvalId } = event.chunk
@@ -31,8 +31,8 @@ export async function ask(api: string, sessionId: string, message: string): Prom
       }
       if (isPaused) break
     }
-    // The run is paused or the connection dropped: resume after the last sequence.
-    const headers = { 'X-Resume-From-Sequence': `${sequence}` }
+    // The run is paused or the connection dropped: resume after the last event.
+    const headers = { 'X-Resume-From-Sequence': position }
     response = await fetch(`${api}/sse?sessionId=${encodeURIComponent(sessionId)}`, { headers })
   }
 }

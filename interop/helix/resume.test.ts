@@ -250,6 +250,69 @@ test('an interrupted run keeps its text and can be resumed, an aborted one canno
   expect(refused.status).toBe(409)
 })
 
+test('a resume from a checkpoint of an earlier turn cuts the later turns', async () => {
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'weigher')
+  const checkpoints: string[][] = []
+  for (const message of ['weigh', 'again', 'once more'])
+    checkpoints.push(
+      ofType(await client.sendMessage(message), 'step_committed').map(({ checkpointId }) => checkpointId),
+    )
+  const [[checkpointId = ''] = [], ...later] = checkpoints
+  const { streamSequence } = await client.snapshot()
+  const body = { mode: 'from_checkpoint', checkpointId }
+  const resumed = await all(await client.post('resume', body, 'text/event-stream'))
+  expect(ofType(resumed, 'stream_resync')).toMatchObject([{ reason: 'rollback', checkpointId, stepCount: 1 }])
+  expect(ofType(resumed, 'run_resumed')).toMatchObject([
+    { mode: 'from_checkpoint', fromCheckpointId: checkpointId, fromStepCount: 1 },
+  ])
+  expect(resumed.at(-1)).toEqual({ type: 'end' })
+  // A reader that had all turns gets the notice, too.
+  expect(ofType(await all(await client.follow(streamSequence)), 'stream_resync')).toHaveLength(1)
+  const { messages } = await client.snapshot()
+  expect(messages.filter(({ role }) => role === 'user').map(({ parts }) => parts[0]?.text)).toEqual(['weigh'])
+  expect(textOf(await all(await client.follow()))).toBe('I weigh both.Oats are heavier.')
+  // The cut turns have no checkpoints any more.
+  for (const id of [...later.flat(), 'none']) {
+    const refused = await client.post('resume', { mode: 'from_checkpoint', checkpointId: id })
+    expect([id, refused.status]).toEqual([id, 409])
+  }
+})
+
+test.each([
+  ['with_confirmation', { confirmed: true }, 'output-available'],
+  ['with_confirmation', { confirmed: false }, 'output-denied'],
+])('a resume of a paused run tells its mode and its checkpoint: %s %o', async (mode, more, state) => {
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'seller')
+  const before = await client.sendMessage('sell')
+  const [checkpoint] = ofType(before, 'checkpoint_created')
+  const { streamSequence } = await client.snapshot()
+  expect((await client.post('resume', { mode, ...more })).status).toBe(202)
+  const resumed = await all(await client.follow(streamSequence))
+  const { checkpointId = '', stepCount = 0 } = checkpoint ?? {}
+  expect(ofType(resumed, 'run_resumed')).toMatchObject([
+    { mode, fromCheckpointId: checkpointId, fromStepCount: stepCount },
+  ])
+  expect([checkpointId, stepCount]).toEqual([expect.stringContaining('/main/'), 1])
+  expect(
+    (await client.snapshot()).messages[1]?.parts.find(part => 'state' in part && part.state === state),
+  ).toBeDefined()
+})
+
+test('a paused run that an answer resumes names its checkpoint, in the mode continue', async () => {
+  const backend = await openBackend()
+  const client = new HelixClient(backend.url, 'guide')
+  const before = await client.sendMessage('where')
+  const [{ toolCallId } = { toolCallId: '' }] = ofType(before, 'tool_start')
+  const [checkpoint] = ofType(before, 'checkpoint_created')
+  const { streamSequence } = await client.snapshot()
+  await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })
+  expect(ofType(await all(await client.follow(streamSequence)), 'run_resumed')).toMatchObject([
+    { mode: 'continue', fromCheckpointId: checkpoint?.checkpointId, fromStepCount: 1 },
+  ])
+})
+
 test('resuming a paused or running run joins it', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')

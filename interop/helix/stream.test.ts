@@ -1,4 +1,5 @@
 import type { StreamEvent } from '@millrace/dialects/helix'
+import { decodeCursor } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { INVENTORY, openBackend } from '../backend.fixture.ts'
 import { chunksIn, HelixClient, ofType, readAllEvents, readEvents, textOf } from './helix-client.fixture.ts'
@@ -273,14 +274,17 @@ test('returns the location of the stream if the client does not request one', as
   expect(new Set(chunksIn(received).map(({ agentId }) => agentId))).toEqual(new Set([runId]))
 })
 
-test('the id of every event, including the end, is its sequence', async () => {
+test('the id of every event, including the end, is a cursor that begins with its sequence', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   await client.sendMessage('hi')
   let last: string | undefined
   for await (const { id, event } of readEvents(await client.follow())) {
-    if (event.type === 'chunk' && event.sequence !== undefined) expect(id).toBe(`${event.sequence}`)
+    if (event.type === 'chunk' && event.sequence !== undefined) {
+      expect(decodeCursor(id ?? '')).toMatchObject({ sequence: event.sequence, incarnation: expect.any(String) })
+      expect(Number.parseInt(id ?? '', 10)).toBe(event.sequence)
+    }
     last = id ?? last
   }
-  expect(last).toBe(`${(await client.snapshot()).streamSequence}`)
+  expect(decodeCursor(last ?? '').sequence).toBe((await client.snapshot()).streamSequence)
 })

@@ -50,7 +50,8 @@ test('a token resumes its interrupt once, and only in its session', async () => 
   expect(await refused(page, { requestId, resumeToken: requestId }, ['rye'])).toEqual([404, 'answer_unknown', 'string'])
   const unknown = new Page(`${backend.url}/api/kortyx/asker`, 'unknown')
   expect(await refused(unknown, question, ['rye'])).toEqual([404, 'session_unknown', 'string'])
-  expect(await refused(page, question, ['wheat'])).toEqual([400, 'answer_invalid', 'string'])
+  for (const selection of [['wheat'], ['rye', 'oats'], []])
+    expect(await refused(page, question, selection)).toEqual([400, 'answer_invalid', 'string'])
   expect((await backend.view('s')).pendings.length).toBe(1)
   await page.respond(question, ['rye'])
   expect(textsOf(page)).toEqual(['You chose "rye".'])
@@ -64,6 +65,23 @@ test('a token resumes its interrupt once, and only in its session', async () => 
   expect(page.questions.length).toBe(1)
   expect((await backend.view('s')).runs.length).toBe(2)
   expect(await refused(page, question, ['rye'])).toEqual([409, 'answer_already_settled', 'string'])
+})
+
+test('rejects a token of a deleted session that was created again with the same request', async () => {
+  const { backend, page } = await pageOf('seller')
+  await page.send('sell')
+  const [before] = page.questions
+  await fetch(`${backend.url}/api/sessions/s`, { method: 'DELETE' })
+  const again = new Page(`${backend.url}/api/kortyx/seller`)
+  await again.send('sell')
+  const [question] = again.questions
+  if (!before || !question) throw new Error('expected two interrupts')
+  expect(question.requestId).toBe(before.requestId)
+  await page.respond(before, ['approve'])
+  expect([page.status, page.refusal?.code]).toEqual([404, 'answer_unknown'])
+  expect((await backend.view('s')).pendings).toHaveLength(1)
+  await again.respond(question, ['approve'])
+  expect(textsOf(again)).toEqual(['So much for the flour.'])
 })
 
 test('rejects a token of another user, and an answer without permission', async () => {

@@ -8,6 +8,6 @@ export { failureOf } from './http/request-error.ts'
 
 // Parts of dialects. They come last: the order of the modules in a bundle changes its compressed size.
 
-export { questionIdOf } from './ag-ui/events/interrupts.ts'
+export { answerFromResume, cancelledQuestionIn } from './ag-ui/events/interrupts.ts'
 export { HIDDEN_EXTENSION } from './mui/events/mui-event.ts'
 export { chatPartOf } from './mui/messages/chat-messages.ts'

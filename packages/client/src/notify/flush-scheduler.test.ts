@@ -92,6 +92,17 @@ describe('on a visible page', () => {
   })
 })
 
+test('flushes by the timer in a visible document without animation frames', () => {
+  vi.stubGlobal('document', { hidden: false })
+  vi.stubGlobal('requestAnimationFrame', undefined)
+  const at = times(500, n => n)
+  const { flushes, flushedAt } = scheduleAt(at, byDefault)
+  expect(flushes.length).toBeLessThanOrEqual(at.length / FLUSH_MS + 4)
+  expect(flushedAt).toHaveLength(at.length)
+  // A change that was early once is flushed within the next interval.
+  for (const [i, ms] of at.entries()) expect((flushedAt[i] as number) - ms).toBeLessThanOrEqual(2 * FLUSH_MS)
+})
+
 test('flushes delayed changes of a page that was hidden meanwhile, and uses timers from then on', () => {
   const page = stubPage(17)
   const flushes: number[] = []

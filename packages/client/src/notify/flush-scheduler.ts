@@ -49,9 +49,10 @@ export class FlushScheduler {
     return this.#intervalMs <= FLUSH_MS && globalThis.document?.hidden === false ? this.#intervalMs : 0
   }
 
+  /** Does nothing without animation frames, as in a document of a test: the timer flushes. */
   #requestFrame(): void {
     this.#isFrameRequested = true
-    requestAnimationFrame(this.#onFrame)
+    globalThis.requestAnimationFrame?.(this.#onFrame)
   }
 
   /** A screen may have several frames per interval, so a frame can come too soon. */

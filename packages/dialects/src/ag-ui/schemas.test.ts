@@ -54,14 +54,28 @@ test('takes only user messages, results and answers from a request', () => {
 })
 
 test.each([
-  ['no without a boolean', { approved: 'yes' }, false],
-  ['yes', true, true],
-  ['nothing', undefined, false],
-])('parses an approval: %s', (_name, payload, approved) => {
-  const entry = { interruptId: 'approval:a', status: 'resolved' as const, ...(payload !== undefined && { payload }) }
-  expect(clientRequestOf(input({ resume: [entry] as never })).answers).toEqual([
-    { kind: 'approval', id: 'a', approved },
-  ])
+  ['yes', true, { approved: true }],
+  ['no', false, { approved: false }],
+  ['an object', { approved: true, reason: 'fine' }, { approved: true, reason: 'fine' }],
+  ['edited arguments', { approved: true, editedArgs: { a: 1 } }, { approved: true, input: { a: 1 } }],
+])('parses an approval: %s', (_name, payload, decision) => {
+  const resume = [{ interruptId: 'approval:a', status: 'resolved' as const, payload }]
+  expect(clientRequestOf(input({ resume })).answers).toEqual([{ kind: 'approval', id: 'a', ...decision }])
+})
+
+test.each([{ approved: 'yes' }, {}, 'yes', null, undefined])('rejects an approval without a decision: %j', payload => {
+  const entry = { interruptId: 'approval:a', status: 'resolved', ...(payload !== undefined && { payload }) }
+  const body = { threadId: 't', runId: 'r', messages: [], resume: [entry] }
+  expect(RunAgentInputSchema.safeParse(body).error?.issues).toMatchObject([{ path: ['resume', 0, 'payload'] }])
+})
+
+test('asks for another reply only without an answer to an interrupt', () => {
+  const messages = [{ id: 'u', role: 'user' as const, content: 'go' }]
+  expect(clientRequestOf(input({ messages })).regenerate).toBe(true)
+  for (const status of ['resolved', 'cancelled'] as const) {
+    const resume = [{ interruptId: 'question:q', status, payload: 'rye' }]
+    expect(clientRequestOf(input({ messages, resume })).regenerate).toBeUndefined()
+  }
 })
 
 test('reports instructions of a client as forbidden content', () => {

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { anyJson, anyObject } from '../dialect/schemas.ts'
 import { outputOf } from './events/event-to-chunk.ts'
-import { answerFromResume } from './events/interrupts.ts'
+import { answerFromResume, isUndecided } from './events/interrupts.ts'
 
 const source = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('data'), value: z.string(), mimeType: z.string() }),
@@ -48,7 +48,15 @@ export const RunAgentInputSchema = z
     state: anyJson.optional(),
     tools: z.array(anyObject).optional(),
   })
-  .superRefine(({ messages }, check) => {
+  .superRefine(({ messages, resume = [] }, check) => {
+    resume.forEach((entry, i) => {
+      if (isUndecided(entry))
+        check.addIssue({
+          code: 'custom',
+          path: ['resume', i, 'payload'],
+          message: 'expected true, false or an object with `approved`',
+        })
+    })
     messages.forEach(({ role, content, toolCallId }, i) => {
       if (role === 'user' && !userContent.safeParse(content).success)
         check.addIssue({
@@ -69,7 +77,10 @@ export type RunAgentInput = z.output<typeof RunAgentInputSchema>
 
 type InputMessage = RunAgentInput['messages'][number]
 
-/** Parses a request body. A transcript that ends with a user message that has a reply asks for another reply. */
+/**
+ * Parses a request body. A transcript that ends with a user message that has a reply asks for another reply, unless
+ * the request answers an interrupt.
+ */
 export function clientRequestOf({ messages, resume = [] }: RunAgentInput): ClientRequest {
   const endsWithUserMessage = messages.at(-1)?.role === 'user'
   const instruction = messages.find(({ role }) => role === 'system' || role === 'developer')
@@ -82,7 +93,7 @@ export function clientRequestOf({ messages, resume = [] }: RunAgentInput): Clien
     ...(instruction && {
       forbiddenContent: `message ${instruction.id}: expected no instructions: only the agent sets them`,
     }),
-    ...(endsWithUserMessage && { regenerate: true }),
+    ...(endsWithUserMessage && resume.length === 0 && { regenerate: true }),
   }
 }
 

@@ -13,20 +13,26 @@ import type { StreamEvent } from './types.ts'
 /** URL of the server. `start`, `sse`, `submit-tool-result` and so on are below `api`. */
 export type HelixOptions = HttpServerOptions
 
+/** Where a reply can be resumed: an event id, and the sequence of its event. */
+interface HelixPosition {
+  readonly id: string
+  readonly sequence: number
+}
+
 /** A resumable reply, with its position and its decoder. */
 class HelixReply implements ForeignReply {
   readonly decoder: HelixDecoder
   /** The last position, of this or an earlier reply. */
-  position: string | undefined
+  position: HelixPosition | undefined
   readonly #response: Response
-  /** The position to resume after, until it is reached. Events before it are repeats. */
+  /** The sequence to resume after, until it is reached. Events before it are repeats. */
   #resumeAfter: number | undefined
 
-  constructor(response: Response, decoder: HelixDecoder, lastEventId: string | undefined, isMore = false) {
+  constructor(response: Response, decoder: HelixDecoder, position: HelixPosition | undefined, isMore = false) {
     this.#response = response
     this.decoder = decoder
-    this.position = lastEventId
-    if (isMore) this.#resumeAfter = Number(lastEventId)
+    this.position = position
+    if (isMore) this.#resumeAfter = position?.sequence
   }
 
   get status(): EndStatus | undefined {
@@ -53,7 +59,7 @@ class HelixReply implements ForeignReply {
         }
         const decodedChunks = held.flatMap(one => this.decoder.decode(one))
         held = []
-        this.position = wire.id ?? sequence?.toString() ?? this.position
+        if (sequence !== undefined) this.position = { id: idOf(wire, sequence), sequence }
         if (decodedChunks.length > 0) yield decodedChunks
       }
       // The stream of a session stays open during a pause, but the reply is complete.
@@ -61,6 +67,10 @@ class HelixReply implements ForeignReply {
     }
   }
 }
+
+/** The id to resume after an event. Helix sends its sequence, a Millrace server a cursor, which begins with it. Older ids stay in effect, and do not count. */
+const idOf = ({ id }: WireEvent, sequence: number): string =>
+  id?.split('.', 1)[0] === `${sequence}` ? id : `${sequence}`
 
 function eventIn({ data }: WireEvent): StreamEvent {
   try {
@@ -108,7 +118,7 @@ class HelixServer implements ForeignServer {
   /** Reads the stream of a session from the position of an earlier reply. */
   async #follow(sessionId: string, before: HelixReply, signal: AbortSignal): Promise<ForeignReply> {
     const url = `${this.#url('sse')}?sessionId=${encodeURIComponent(sessionId)}`
-    const headers = { accept: 'text/event-stream', 'X-Resume-From-Sequence': before.position as string }
+    const headers = { accept: 'text/event-stream', 'X-Resume-From-Sequence': before.position?.id ?? '0' }
     const response = await request(this.#options, { method: 'GET', url, headers, signal })
     return this.#rememberReply(sessionId, new HelixReply(response, before.decoder, before.position, true))
   }

@@ -51,12 +51,32 @@ test('reads the answer of the last message, with a selection in any accepted for
   expect(chosen({ selected: 'a' })).toEqual(['a'])
   expect(chosen({ selected: ['a', 2] })).toEqual(['a', '2'])
   expect(chosen({ choice: { id: 'a' } })).toEqual(['a'])
-  expect(chosen({ choices: [{ id: 'a' }, { id: 'b' }, {}] })).toEqual(['a', 'b'])
-  expect(chosen({})).toEqual([])
+  expect(chosen({ choices: [{ id: 'a' }, { id: 'b' }] })).toEqual(['a', 'b'])
+  expect(chosen({ selected: [] })).toEqual([])
+  expect(chosen({ selected: ['a'], choice: { id: 'a' }, choices: null })).toEqual(['a'])
   expect(resumed({ ...about, cancel: true })).toMatchObject({ ...about, isCancelled: true })
   expect(resumed({})).toMatchObject({ token: '', requestId: '' })
   const body = ChatRequestSchema.parse({ messages: [{ role: 'user', content: 'x' }] })
   expect(resumeIn(body)).toBeUndefined()
+})
+
+test('reads no selection out of none, one with an item that is no id, and forms that differ', () => {
+  const chosen = (resume: object) => {
+    const metadata = { resume: { token: 't', requestId: 'r', ...resume } }
+    return resumeIn(ChatRequestSchema.parse({ messages: [{ role: 'user', content: 'x', metadata }] }))?.selected
+  }
+  const unreadable = [
+    {},
+    { selected: null },
+    { selected: [true] },
+    { selected: ['a', {}] },
+    { choices: [{ id: 'a' }, { id: null }] },
+    { choice: { label: 'a' } },
+    { selected: 'a', choice: { id: 'b' } },
+    { selected: ['a'], choices: [{ id: 'a' }, { id: 'b' }] },
+    { selected: [{}], choice: { id: 'a' } },
+  ]
+  for (const resume of unreadable) expect([resume, chosen(resume)]).toEqual([resume, undefined])
 })
 
 test('takes user messages without their resume metadata, and reports instructions as forbidden content', () => {

@@ -1,6 +1,6 @@
 // Schemas of the chunks and requests of Kortyx.
 
-import type { JsonObject } from '@millrace/protocol'
+import type { Json, JsonObject } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import * as z from 'zod'
 import type { ClientMessage, ClientRequest } from '../dialect/client-request.ts'
@@ -137,7 +137,8 @@ export type { KortyxChatRequest as ChatRequest }
 export interface Resume {
   readonly token: string
   readonly requestId: string
-  readonly selected: readonly string[]
+  /** The selected values. Undefined if there is no selection, if one of its items is no id, or if two forms of it differ. */
+  readonly selected: readonly string[] | undefined
   /** Whether the interrupt is cancelled. The message is a new one then. */
   readonly isCancelled: boolean
 }
@@ -157,12 +158,16 @@ export function resumeIn({ messages }: KortyxChatRequest): Resume | undefined {
 }
 
 /** Kortyx accepts a selection in several forms. */
-function selectionOf({ selected, choice, choices }: JsonObject): readonly string[] {
-  const all = selected ?? choices ?? choice ?? []
-  return (Array.isArray(all) ? all : [all]).flatMap(item => {
-    const id = isObject(item) ? item['id'] : item
-    return typeof id === 'string' || typeof id === 'number' ? [String(id)] : []
-  })
+function selectionOf({ selected, choice, choices }: JsonObject): readonly string[] | undefined {
+  const forms = [selected, choices, choice].flatMap(form => (form === undefined || form === null ? [] : [idsOf(form)]))
+  const [first] = forms
+  return forms.every(ids => JSON.stringify(ids) === JSON.stringify(first)) ? first : undefined
+}
+
+/** The ids in one form of a selection. Undefined if an item is no id. */
+function idsOf(form: Json): readonly string[] | undefined {
+  const ids = (Array.isArray(form) ? form : [form]).map(item => (isObject(item) ? item['id'] : item))
+  return ids.every(id => typeof id === 'string' || typeof id === 'number') ? ids.map(String) : undefined
 }
 
 /** Parses a request body, except for its answer. */

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import { tanstackMessagesOf } from './messages/tanstack-messages.ts'
-import { ChatRequestSchema, clientRequestOf, clientRequestOfInput, isDecision, RunAgentInputSchema } from './schemas.ts'
+import {
+  ChatRequestSchema,
+  clientRequestOf,
+  clientRequestOfInput,
+  isDecision,
+  RunAgentInputSchema,
+  TanstackRequestSchema,
+} from './schemas.ts'
 
 const chat = (body: object) =>
   clientRequestOf(ChatRequestSchema.parse({ data: { conversationId: 's' }, ...body } satisfies object))
@@ -63,7 +70,50 @@ test('accepts the approval id that the history contains', () => {
   ])
 })
 
-test('reads a decision in a tool message, unless `resume` has it', () => {
+test('keeps decisions that differ, for the server to refuse', () => {
+  const messages = [{ role: 'user', content: 'go' }]
+  const { answers } = chat({
+    messages,
+    data: { conversationId: 's', approvals: { a: true } },
+    approvals: { 'approval:a': false },
+  })
+  expect(answers).toEqual([
+    { kind: 'approval', id: 'a', approved: true },
+    { kind: 'approval', id: 'a', approved: false },
+  ])
+})
+
+test.each([
+  ['a result without its call', { messages: [{ role: 'tool', content: '1' }] }, ['messages', 0, 'toolCallId']],
+  [
+    'a result without text',
+    { messages: [{ role: 'tool', toolCallId: 'c', content: null }] },
+    ['messages', 0, 'content'],
+  ],
+  [
+    'an unknown part of a user message',
+    { messages: [{ role: 'user', content: [{ type: 'text', content: 'a' }, { type: 'video' }] }] },
+    ['messages', 0, 'content', 1],
+  ],
+  [
+    'two ids of the conversation',
+    { messages: [{ role: 'user', content: 'a' }], data: { conversationId: 's' }, conversationId: 't' },
+    ['conversationId'],
+  ],
+])('rejects %s', (_, body, path) => {
+  expect(ChatRequestSchema.safeParse(body).error?.issues).toMatchObject([{ path }])
+})
+
+test('a request with the ids of AG-UI follows its rules only', () => {
+  const ids = { threadId: 's', runId: 'r' }
+  const messages = [{ id: 't', role: 'tool', content: '1' }]
+  expect(TanstackRequestSchema.safeParse({ ...ids, messages }).success).toBe(false)
+  expect(TanstackRequestSchema.safeParse({ ...ids, messages: [{ ...messages[0], toolCallId: 'c' }] }).success).toBe(
+    true,
+  )
+})
+
+test('reads decisions in tool messages, also beside `resume`', () => {
   const decision = '{"approved":true,"pendingExecution":true,"message":"User approved this action"}'
   const messages = [
     { id: 'u', role: 'user', content: 'go' },
@@ -80,6 +130,7 @@ test('reads a decision in a tool message, unless `resume` has it', () => {
   const resume = [{ interruptId: 'approval:a', status: 'resolved', payload: { approved: false } }]
   expect(input({ messages: messages.slice(0, 2), resume }).answers).toEqual([
     { kind: 'approval', id: 'a', approved: false },
+    { kind: 'approval', id: 'c', approved: true },
   ])
   expect(isDecision({ id: 'u', role: 'user', content: decision })).toBe(false)
 })
@@ -88,8 +139,6 @@ test('does not regenerate if the request answers an interrupt', () => {
   const messages = [{ id: 'u', role: 'user', content: 'go' }]
   const resume = [{ interruptId: 'question:q', status: 'resolved', payload: 'rye' }]
   expect(input({ messages }).regenerate).toBe(true)
-  expect(input({ messages, resume })).toMatchObject({
-    regenerate: undefined,
-    answers: [{ kind: 'interrupt', id: 'q', response: 'rye' }],
-  })
+  const { regenerate, answers } = input({ messages, resume })
+  expect([regenerate, answers]).toEqual([undefined, [{ kind: 'interrupt', id: 'q', response: 'rye' }]])
 })

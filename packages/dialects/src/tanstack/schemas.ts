@@ -97,22 +97,37 @@ const ApprovalsSchema = z
   .meta({ description: 'Decisions by approval id. The transcript has no field for them.' })
 
 /** The request body of `fetchServerSentEvents` and `fetchHttpStream` up to 0.2. The application gets unknown fields as `data`. */
-export const ChatRequestSchema = z.looseObject({
-  messages: z.array(modelMessage).min(1),
-  /** The `body` option of the client, with the conversation id. */
-  data: z
-    .looseObject({
-      conversationId: z.string(),
-      approvals: ApprovalsSchema.optional(),
-      answers: AnswersSchema.optional(),
+export const ChatRequestSchema = z
+  .looseObject({
+    messages: z.array(modelMessage).min(1),
+    /** The `body` option of the client, with the conversation id. */
+    data: z
+      .looseObject({
+        conversationId: z.string(),
+        approvals: ApprovalsSchema.optional(),
+        answers: AnswersSchema.optional(),
+      })
+      .optional(),
+    /** For requests without a TanStack AI client. Equal to that of `data` if both are given. */
+    conversationId: z.string().optional(),
+    approvals: ApprovalsSchema.optional(),
+    answers: AnswersSchema.optional(),
+    content: z.enum(['cumulative', 'empty']).optional(),
+  })
+  .superRefine(({ messages, data, conversationId = data?.conversationId }, check) => {
+    const refuse = (path: (string | number)[], message: string) => check.addIssue({ code: 'custom', path, message })
+    if (data && data.conversationId !== conversationId)
+      refuse(['conversationId'], 'expected the same id as in `data.conversationId`, found another')
+    messages.forEach(({ role, content, toolCallId }, i) => {
+      if (role === 'tool' && toolCallId === undefined)
+        refuse(['messages', i, 'toolCallId'], 'expected the id of a tool call, found none')
+      if (role === 'tool' && typeof content !== 'string')
+        refuse(['messages', i, 'content'], 'expected the result of the call as text')
+      if (role !== 'user' || !Array.isArray(content)) return
+      const at = content.findIndex(part => partOf(part) === undefined)
+      if (at >= 0) refuse(['messages', i, 'content', at], 'expected a text, image, audio, video or document')
     })
-    .optional(),
-  /** For requests without a TanStack AI client. */
-  conversationId: z.string().optional(),
-  approvals: ApprovalsSchema.optional(),
-  answers: AnswersSchema.optional(),
-  content: z.enum(['cumulative', 'empty']).optional(),
-})
+  })
 
 type TanstackChatRequest = z.output<typeof ChatRequestSchema>
 
@@ -122,7 +137,7 @@ type ModelMessage = z.output<typeof modelMessage>
 
 /** Parses a request body. */
 export function clientRequestOf({ messages, data, approvals, answers = [] }: TanstackChatRequest): ClientRequest {
-  const decided = Object.entries({ ...data?.approvals, ...approvals })
+  const decided = [data?.approvals, approvals].flatMap(decisions => Object.entries(decisions ?? {}))
   const endsWithUserMessage = messages.at(-1)?.role === 'user'
   return {
     userMessages: messages.filter(({ role }) => role === 'user').map(clientMessageOf),
@@ -143,13 +158,13 @@ export function clientRequestOf({ messages, data, approvals, answers = [] }: Tan
 const isInstruction = ({ role }: ModelMessage): boolean => role === 'system' || role === 'developer'
 
 function resultsIn({ role, toolCallId, content }: ModelMessage): readonly ClientAnswer[] {
-  if (role !== 'tool' || toolCallId === undefined) return []
-  return [{ kind: 'tool-result', id: toolCallId, output: typeof content === 'string' ? jsonOrText(content) : null }]
+  if (role !== 'tool' || toolCallId === undefined || typeof content !== 'string') return []
+  return [{ kind: 'tool-result', id: toolCallId, output: jsonOrText(content) }]
 }
 
 function clientMessageOf({ content }: ModelMessage): ClientMessage {
   if (typeof content === 'string') return { parts: [{ type: 'text', text: content }] }
-  return { parts: (content ?? []).flatMap(partOf) }
+  return { parts: (content ?? []).flatMap(part => partOf(part) ?? []) }
 }
 
 /** Default media types by part type. */
@@ -160,17 +175,18 @@ const MEDIA: Readonly<Record<string, string>> = {
   document: 'application/octet-stream',
 }
 
-function partOf(part: z.output<typeof contentPart>): readonly UserPart[] {
+/** A part of a user message. Undefined if it is none. */
+function partOf(part: z.output<typeof contentPart>): UserPart | undefined {
   const { type, content, text = content, source } = part as Record<string, unknown>
-  if (type === 'text') return typeof text === 'string' ? [{ type, text }] : []
+  if (type === 'text') return typeof text === 'string' ? { type, text } : undefined
   const defaultType = MEDIA[type as string]
   const from = anyObject.safeParse(source).data
-  if (defaultType === undefined || typeof from?.['value'] !== 'string') return []
+  if (defaultType === undefined || typeof from?.['value'] !== 'string') return undefined
   const { value, mimeType } = from
   const declaredType = typeof mimeType === 'string' ? mimeType : value.match(/^data:([^;,]+)/)?.[1]
   const mediaType = declaredType ?? defaultType
   const url = from['type'] === 'data' && !value.startsWith('data:') ? `data:${mediaType};base64,${value}` : value
-  return [{ type: 'file', url, mediaType }]
+  return { type: 'file', url, mediaType }
 }
 
 /** Application data of a request. */
@@ -182,20 +198,22 @@ export function dataOf({ messages, data, approvals, answers, content, conversati
 
 export { type RunAgentInput, RunAgentInputSchema }
 
-/** A request of either protocol. */
-export const TanstackRequestSchema = z.union([RunAgentInputSchema, ChatRequestSchema])
-
 /** Whether a request uses the protocol of AG-UI. */
-export const isRunAgentInput = (body: z.output<typeof TanstackRequestSchema>): body is RunAgentInput =>
+export const isRunAgentInput = (body: RunAgentInput | TanstackChatRequest): body is RunAgentInput =>
   typeof body['threadId'] === 'string' && typeof body['runId'] === 'string'
+
+/** A request of either protocol. */
+export const TanstackRequestSchema = z.union([
+  RunAgentInputSchema,
+  // The ids decide, so that no request is read by the rules of the other protocol.
+  ChatRequestSchema.refine(body => !isRunAgentInput(body), 'expected a request of AG-UI, as it has its ids'),
+])
 
 /** Parses a request of a client since 0.10. The decision about a call can be in place of its result. */
 export function clientRequestOfInput(body: RunAgentInput): ClientRequest {
   const decided = new Set(body.messages.filter(isDecision).map(({ id }) => id))
   const messages = body.messages.filter(({ id }) => !decided.has(id))
   const posted = clientRequestOfAgUi({ ...body, messages })
-  // A request with answers does not ask for another reply.
-  if (body.resume?.length) return { ...posted, regenerate: undefined }
   if (decided.size === 0) return posted
   const decisions = body.messages.filter(isDecision).map(({ toolCallId = '', content }): ClientAnswer => {
     const { approved } = jsonOrText(content as string) as { approved: boolean }

@@ -229,6 +229,7 @@ describe('pauseStream and resumeStream', () => {
         { kind: 'approval', id: 'a', toolCallId: 'call-a', deadline: 99 },
         { kind: 'interrupt', id: 'i' },
       ],
+      checkpointId: expect.any(String),
     })
     expect(await world.manager.getInfo(ID)).toMatchObject({ status: 'paused', ticket: { ready: false } })
     expect(await world.manager.pauseStream(ID)).toBe(false)
@@ -239,6 +240,53 @@ describe('pauseStream and resumeStream', () => {
       'run-started',
       'run-paused',
       'run-resumed',
+    ])
+  })
+
+  test.each(['the writer', 'another process', 'another process, after a takeover'])(
+    'name the last checkpoint on the main lane of the run, paused by %s',
+    async by => {
+      const world = new World()
+      const options = { runId: 'r1', agentType: 'assistant', lane: 'trunk' }
+      const writer = await world.manager.createWriter(ID, options)
+      await writer.commit([], { closesStep: true })
+      await writer.commit([{ type: 'checkpoint-created', checkpointId: 'last', stepCount: 2 }])
+      await writer.lane({ lane: 'trunk/tool' }).commit([])
+      await writer.lane({ lane: 'trunk', agentId: 'child' }).commit([])
+      if (by !== 'the writer') await writer.close()
+      const manager = by === 'the writer' ? world.manager : world.process()
+      if (by.endsWith('takeover')) {
+        const next = await manager.createWriter(ID, options)
+        await next.begin()
+      }
+      await manager.pauseStream(ID)
+      await manager.resumeStream(ID)
+      expect((await world.log()).slice(-2).map(({ chunk }) => chunk)).toEqual([
+        { type: 'run-paused', awaits: [], checkpointId: 'last', stepCount: 2 },
+        { type: 'run-resumed', mode: 'continue', fromCheckpointId: 'last', fromStepCount: 2 },
+      ])
+      // The next pause names it again, although nothing was committed in between.
+      await manager.pauseStream(ID)
+      expect((await world.log()).at(-1)?.chunk).toMatchObject({ checkpointId: 'last' })
+    },
+  )
+
+  test('law 6: name no checkpoint whose id is too long for a ticket', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    await writer.commit([{ type: 'checkpoint-created', checkpointId: 'x'.repeat(513) }])
+    expect(await world.manager.pauseStream(ID)).toBe(true)
+    expect((await world.log()).at(-1)?.chunk).not.toHaveProperty('checkpointId')
+  })
+
+  test('name no checkpoint of a run without a commit', async () => {
+    const world = new World()
+    await (await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })).begin()
+    await world.manager.pauseStream(ID)
+    await world.manager.resumeStream(ID)
+    expect((await world.log()).slice(-2).map(({ chunk }) => chunk)).toEqual([
+      { type: 'run-paused', awaits: [] },
+      { type: 'run-resumed', mode: 'continue' },
     ])
   })
 

@@ -1,14 +1,24 @@
 // The verbs of the Helix page that end, pause and resume the open run of a log. An end is never refused (law 6): an output
 // that is too large is left out and reported, a text that is too long is shortened.
 
-import type { Chunk, Json, WriterOrigin } from '@millrace/protocol'
-import { excerpt } from '@millrace/protocol/internal'
+import { type Chunk, isGuest, type Json, type WriterOrigin } from '@millrace/protocol'
+import { excerpt, MAIN_LANE } from '@millrace/protocol/internal'
+import type { LogHistory } from '../read/log-history.ts'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, LogStore } from '../store/log-store.ts'
-import { mustStop, pauseOf, pendingKey, stopStatus, type Ticket } from '../ticket/ticket.ts'
+import {
+  type Checkpoint,
+  mustStop,
+  pauseOf,
+  pendingKey,
+  resumedChunk,
+  stopStatus,
+  type Ticket,
+} from '../ticket/ticket.ts'
 import type { Claims } from '../write/claims.ts'
 import type { BatchLike } from '../write/lane.ts'
+import { lastCheckpoint } from '../write/last-checkpoint.ts'
 import type { Writer } from '../write/writer.ts'
 
 /** Why a run failed. */
@@ -59,22 +69,47 @@ export async function failStream(
  * Pauses the open run. Returns false where it is paused already, and where a pending that this process's writer still
  * saw open was settled meanwhile.
  */
-export async function pauseStream(claims: Claims, streamId: string, reason: string | undefined): Promise<boolean> {
+export async function pauseStream(
+  claims: Claims,
+  history: LogHistory,
+  streamId: string,
+  reason: string | undefined,
+): Promise<boolean> {
   const awaited = claims.ownWriter(streamId)?.ticket.pendings.map(pendingKey) ?? []
-  const done = await decide(claims, streamId, ({ run, pendings }) => {
-    if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
-    const open = new Set(pendings.map(pendingKey))
-    if (!awaited.every(key => open.has(key))) return undefined
-    return run.paused ? undefined : [pauseOf(pendings, reason)]
+  const done = await claims.with(streamId, async writer => {
+    const checkpoint = writer.checkpoint ?? (await checkpointOfRun(history, writer))
+    return writer.decide(({ run, pendings }) => {
+      if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
+      const open = new Set(pendings.map(pendingKey))
+      if (!awaited.every(key => open.has(key))) return undefined
+      return run.paused ? undefined : [pauseOf(pendings, { reason, checkpoint })]
+    })
   })
   return done !== undefined
 }
 
+/** The last checkpoint on the main lane of the open run, by its entries: another writer may have made it. */
+async function checkpointOfRun(
+  history: LogHistory,
+  { streamId, ticket, cursor }: Writer,
+): Promise<Checkpoint | undefined> {
+  const { view } = await history.current(streamId)
+  const run = view.runs.find(({ runId }) => runId === ticket.run?.runId)
+  if (run === undefined) return undefined
+  const { runId } = run
+  let lane: string = MAIN_LANE
+  let found: Checkpoint | undefined
+  await history.forEachBatch(streamId, run.at - 1, cursor.sequence, entries => {
+    for (const { chunk, origin } of entries)
+      if (chunk.type === 'run-started' && !isGuest(origin) && origin.runId === runId) lane = origin.lane
+    found = lastCheckpoint(entries, { runId, lane, agentId: runId }) ?? found
+  })
+  return found
+}
+
 /** Resumes the paused run. Returns false where it is not paused. */
 export async function resumeStream(claims: Claims, streamId: string): Promise<boolean> {
-  const done = await decide(claims, streamId, ({ run }) =>
-    run?.paused ? [{ type: 'run-resumed', mode: 'continue' }] : undefined,
-  )
+  const done = await decide(claims, streamId, ({ run }) => (run?.paused ? [resumedChunk(run)] : undefined))
   return done !== undefined
 }
 

@@ -213,7 +213,7 @@ export class StreamManager {
    */
   async pauseStream(streamId: string, reason?: string): Promise<boolean> {
     checkId(streamId)
-    return pauseStream(this.#claims, streamId, reason)
+    return pauseStream(this.#claims, this.#history, streamId, reason)
   }
 
   /** Resumes the paused run. Returns false where it is not paused. */

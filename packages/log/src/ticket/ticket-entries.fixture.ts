@@ -48,7 +48,7 @@ const GUESTS = [
     ['whenBusy', 'cut', 'resume', 'message'],
   ),
   row('stop-requested', { runId, mode: fc.constantFrom('interrupt', 'abort') }, ['mode']),
-  row('tool-approval-response', { toolCallId, approvalId: id, approved: fc.boolean() }),
+  row('tool-approval-response', { toolCallId, approvalId: id, approved: fc.boolean(), mode }, ['mode']),
   row('interrupt-response', { interruptId: id, response: fc.constant(1) }),
   row('tool-output-available', { toolCallId, output: fc.constant(1) }),
   row('tool-output-error', { toolCallId, errorText: reason }),
@@ -64,7 +64,12 @@ const GUESTS = [
 const WRITERS = [
   row('run-started', { program, resumes: runId }, ['resumes']),
   row('run-finished', { status, notifyBy: deadline, line }, ['notifyBy', 'line']),
-  row('run-paused', { awaits: fc.constant([]), notifyBy: deadline, line }, ['notifyBy', 'line']),
+  row('run-paused', { awaits: fc.constant([]), checkpointId: id, stepCount: fc.nat(3), notifyBy: deadline, line }, [
+    'checkpointId',
+    'stepCount',
+    'notifyBy',
+    'line',
+  ]),
   row('run-resumed', { mode }),
   row('run-context', { context }),
   row('executor-superseded'),

@@ -8,6 +8,7 @@ import {
   EMPTY_TICKET,
   mustStop,
   recordOf,
+  resumedChunk,
   runDueOf,
   statusOf,
   stopStatus,
@@ -72,6 +73,31 @@ describe('the ticket', () => {
     expect(half.ready).toBe(false)
     expect(advance(half, [answer('b')]).ready).toBe(true)
     expect(advance(half, [answer('c')]).ready).toBe(true)
+  })
+
+  test('a paused run resumes from the checkpoint of its pause, in the mode of the answer that a resume gave', () => {
+    const at = (...entries: NewEntry[]) => after(entryBy(R1, started), entryBy(R1, ask('a')), ...entries)
+    const pause = entryBy(R1, { ...paused, checkpointId: 'c1', stepCount: 2 } as Chunk)
+    const confirm = (approvalId: string, mode?: 'with-confirmation') =>
+      entryBy(ADA, {
+        type: 'tool-approval-response',
+        toolCallId: `call-${approvalId}`,
+        approvalId,
+        approved: true,
+        ...(mode && { mode }),
+      })
+    const resumedBy = ({ run }: Ticket) => run && resumedChunk(run)
+    const from = { type: 'run-resumed', fromCheckpointId: 'c1', fromStepCount: 2 } as const
+    expect(resumedBy(at(pause))).toEqual({ ...from, mode: 'continue' })
+    expect(resumedBy(at(pause, confirm('a')))).toEqual({ ...from, mode: 'continue' })
+    const confirmed = at(pause, confirm('a', 'with-confirmation'))
+    expect(resumedBy(confirmed)).toEqual({ ...from, mode: 'with-confirmation' })
+    // Only for this pause, and only from an answer that counts.
+    const resumed = advance(confirmed, [entryBy(R1, resumedBy(confirmed) as Chunk)])
+    expect(resumed.run).toEqual({ runId: 'r1', program: 'agent:a@1', paused: false })
+    expect(resumedBy(advance(resumed, [entryBy(R1, paused)]))).toEqual({ type: 'run-resumed', mode: 'continue' })
+    for (const ticket of [at(confirm('a', 'with-confirmation'), pause), at(pause, confirm('b', 'with-confirmation'))])
+      expect(resumedBy(ticket)).toEqual({ ...from, mode: 'continue' })
   })
 
   test('an answer settles its pending and is remembered, also after the end of the run', () => {

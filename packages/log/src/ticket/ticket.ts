@@ -6,6 +6,7 @@ import { type Chunk, isGuest, type PendingRef, type RunStatus, type WriterOrigin
 import { MAIN_LANE } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import type { Due, TicketRecord } from '../store/log-store.ts'
+import { nameProblem } from './name-problem.ts'
 import {
   firstNotice,
   noticeAndDeadlineProgram,
@@ -40,10 +41,20 @@ export interface TicketRequest {
   readonly stops?: true
 }
 
+/** The open run of a ticket. */
+export interface TicketRun {
+  readonly runId: string
+  readonly program: string
+  readonly paused: boolean
+  /** While it is paused: how it resumes. @default from its start, as `continue` */
+  readonly resumption?: Partial<Omit<ResumedChunk, 'type'>>
+}
+
+type ResumedChunk = Extract<Chunk, { type: 'run-resumed' }>
+
 /** The state of a log that decides about appends: open run, pendings, requests and stop. */
 export interface Ticket {
-  /** The open run. */
-  readonly run: { readonly runId: string; readonly program: string; readonly paused: boolean } | null
+  readonly run: TicketRun | null
   /** Whether a lane of the open run can continue. */
   readonly ready: boolean
   /** Whether the open run was asked to stop. */
@@ -122,10 +133,15 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
       if (run === null) return ticket
       const { runId, program } = run
       const notice = { runId, program, status: 'paused', notifyBy: chunk.notifyBy } as const
-      return withNotice(withPreviewLine({ ...ticket, run: { ...run, paused: true }, ready: false }, chunk.line), notice)
+      const paused = { runId, program, paused: true, ...resumptionAfter(chunk) }
+      return withNotice(withPreviewLine({ ...ticket, run: paused, ready: false }, chunk.line), notice)
     }
-    case 'run-resumed':
-      return ticket.run ? { ...ticket, run: { ...ticket.run, paused: false }, ready: true } : ticket
+    case 'run-resumed': {
+      const { run } = ticket
+      if (run === null) return ticket
+      const { resumption, ...resumed } = run
+      return { ...ticket, run: { ...resumed, paused: false }, ready: true }
+    }
     case 'executor-superseded':
       // Changes nothing but the ticket's version: the batch of a new driver must fail if a stop was requested
       // meanwhile.
@@ -166,10 +182,33 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
         return { ...ticket, pendings: [...ticket.pendings, { ...opened, lane, agentId }] }
       }
       const settles = pendingsSettledBy(chunk)
-      return settles ? settle(ticket, settles) : ticket
+      const next = settles ? settle(ticket, settles) : ticket
+      return next !== ticket && chunk.type === 'tool-approval-response' ? withResumeMode(next, chunk.mode) : next
     }
   }
 }
+
+/** How a run resumes after a pause: from its last checkpoint. */
+function resumptionAfter({ checkpointId, stepCount }: Extract<Chunk, { type: 'run-paused' }>): Partial<TicketRun> {
+  if (checkpointId === undefined) return {}
+  return {
+    resumption: { fromCheckpointId: checkpointId, ...(stepCount !== undefined && { fromStepCount: stepCount }) },
+  }
+}
+
+/** The ticket of a paused run that an answer resumes in this mode. */
+function withResumeMode(ticket: Ticket, mode: ResumedChunk['mode'] | undefined): Ticket {
+  const { run } = ticket
+  if (mode === undefined || !run?.paused) return ticket
+  return { ...ticket, run: { ...run, resumption: { ...run.resumption, mode } } }
+}
+
+/** The entry with which a paused run resumes. */
+export const resumedChunk = ({ resumption }: TicketRun): ResumedChunk => ({
+  type: 'run-resumed',
+  mode: 'continue',
+  ...resumption,
+})
 
 const withoutAbort = ({ abort, ...ticket }: Ticket): Ticket => ticket
 
@@ -242,10 +281,22 @@ function remember(settled: readonly string[], done: readonly TicketPending[]): r
 export const mustStop = ({ run, stop, requests }: Ticket): boolean =>
   run !== null && (stop || (requests[0] !== undefined && isUrgent(requests[0])))
 
+/** A checkpoint, as `run-paused` names it. */
+export interface Checkpoint {
+  readonly checkpointId: string
+  /** Number of steps up to it. @default unknown */
+  readonly stepCount?: number
+}
+
 /** The `run-paused` for a run that waits for these pendings. */
-export function pauseOf(pendings: readonly TicketPending[], reason?: string): Chunk {
+export function pauseOf(
+  pendings: readonly TicketPending[],
+  { reason, checkpoint }: { readonly reason?: string | undefined; readonly checkpoint?: Checkpoint | undefined } = {},
+): Extract<Chunk, { type: 'run-paused' }> {
   const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as PendingRef[]
-  return { type: 'run-paused', ...(reason !== undefined && { reason }), awaits }
+  // A pause is never refused (law 6): it names no checkpoint whose id is too long for a ticket.
+  const isNamed = checkpoint && nameProblem('checkpointId', checkpoint.checkpointId) === undefined
+  return { type: 'run-paused', ...(reason !== undefined && { reason }), awaits, ...(isNamed && checkpoint) }
 }
 
 /** The origin of a run's main lane, for entries that its driver does not write. The agent's name is that of the program. */

@@ -3,7 +3,7 @@
 import { type Chunk, type Entry, isRunContext, isRunRequested, type Usage, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import { mustStop, type Ticket } from '../ticket/ticket.ts'
+import { mustStop, resumedChunk, type Ticket } from '../ticket/ticket.ts'
 
 /**
  * Returns the first entries of the first batch, unless the caller's batch has its own. Called again if the ticket
@@ -45,9 +45,7 @@ export function preambleOf(options: PreambleOptions): Preamble {
         chunk: { type: 'step-discarded', reason: 'superseded', ...(usage && { usage }) },
       }),
     )
-    const continuation: Chunk = ticket.run.paused
-      ? { type: 'run-resumed', mode: 'continue' }
-      : { type: 'executor-superseded' }
+    const continuation: Chunk = ticket.run.paused ? resumedChunk(ticket.run) : { type: 'executor-superseded' }
     return [entry(continuation), ...discards]
   }
 }

@@ -9,11 +9,12 @@ import { LogError } from '../store/log-error.ts'
 import type { Accepted, AppendResult, LogStore } from '../store/log-store.ts'
 import type { Timers } from '../store/timers.ts'
 import { batchProblem, checkBatch } from '../ticket/batch-problem.ts'
-import { advance, mustStop, pendingOpenedBy, type Ticket } from '../ticket/ticket.ts'
+import { advance, type Checkpoint, mustStop, pendingOpenedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
 import { Drafts } from './drafts.ts'
 import type { Write, WriteOptions } from './lane.ts'
 import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
+import { lastCheckpoint } from './last-checkpoint.ts'
 import { Lease } from './lease.ts'
 import { PendingWrite } from './pending-write.ts'
 import { type Preamble, startsRun } from './preamble.ts'
@@ -63,6 +64,7 @@ export class Writer {
   readonly #lanes: LaneWriter
   #preamble: Preamble | undefined
   #checkpoints = 0
+  #checkpoint: Checkpoint | undefined
   /** The first rejected write since the last flush. */
   #contentError: unknown
   #closing: Promise<void> | undefined
@@ -120,6 +122,11 @@ export class Writer {
   /** The last entry that this writer knows to be in the log. */
   get cursor(): Cursor {
     return this.#appender.cursor
+  }
+
+  /** The last checkpoint that this writer made on the main lane of its run. Undefined if it has made none. */
+  get checkpoint(): Checkpoint | undefined {
+    return this.#checkpoint
   }
 
   /** Aborted, with the reason, once this writer can no longer write: fenced, regressed, unavailable or closed. */
@@ -259,6 +266,7 @@ export class Writer {
     try {
       const done = await slot.result.promise
       if (done.outcome === 'moved') this.#drafts.reopen(closed)
+      else this.#noteCheckpoint(entries)
       return done
     } catch (error) {
       this.#drafts.reopen(closed)
@@ -294,9 +302,14 @@ export class Writer {
         const done = await this.#tryAppend(entries, blobs)
         if (done === undefined) continue
         this.#drafts.addBatch(entries, open)
+        this.#noteCheckpoint(entries)
         return done
       }
     })
+  }
+
+  #noteCheckpoint(entries: readonly NewEntry[]): void {
+    this.#checkpoint = lastCheckpoint(entries, this.main.origin) ?? this.#checkpoint
   }
 
   /** A batch is sent with others if it does not depend on the ticket. */

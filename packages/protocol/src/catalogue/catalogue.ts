@@ -107,7 +107,7 @@ export const catalogue = {
       deadline: 'number?',
     },
   },
-  /** Answers a request for approval. */
+  /** Answers a request for approval. `mode` is that of the resume which the answer is part of, for the `run-resumed` that follows. */
   'tool-approval-response': {
     guest: true,
     fields: {
@@ -116,6 +116,7 @@ export const catalogue = {
       approved: 'boolean',
       reason: 'string?',
       isAutomatic: 'boolean?',
+      mode: 'resumeMode?',
     },
   },
   /** A client claims a tool call until the given time, so that two tabs do not both run it. */
@@ -280,11 +281,18 @@ export const catalogue = {
   },
   /** A run starts. `resumes` is the id of the interrupted run that it continues. */
   'run-started': { fields: { program: 'string', resumes: 'string?' } },
-  /** Every lane of the run waits. `awaits` lists what for, as far as entries describe it. From `notifyBy` on, other processes than the writer may notify the observers. `line` is the last line of text, for session lists. */
+  /** Every lane of the run waits. `awaits` lists what for, as far as entries describe it. `checkpointId` and `stepCount` are those of the last checkpoint on the main lane, from which the run resumes. From `notifyBy` on, other processes than the writer may notify the observers. `line` is the last line of text, for session lists. */
   'run-paused': {
-    fields: { reason: 'string?', awaits: 'awaited[]', notifyBy: 'number?', line: 'string?' },
+    fields: {
+      reason: 'string?',
+      awaits: 'awaited[]',
+      checkpointId: 'string?',
+      stepCount: 'count?',
+      notifyBy: 'number?',
+      line: 'string?',
+    },
   },
-  /** A paused run continues. Next to a `run-started`: the run continues an interrupted run. */
+  /** A paused run continues. Next to a `run-started`: the run continues an interrupted run. The checkpoint is the last one before it. */
   'run-resumed': {
     fields: { mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'count?' },
   },

@@ -184,10 +184,17 @@ const rare = fc.oneof(
     toolCallId,
     status: oneOf('completed', 'failed'),
   }),
-  row({ type: oneOf('run-paused'), awaits: fc.constant([]), notifyBy: fc.constant(9), line: oneOf('so') }, [
-    'notifyBy',
-    'line',
-  ]),
+  row(
+    {
+      type: oneOf('run-paused'),
+      awaits: fc.constant([]),
+      checkpointId: id,
+      stepCount: fc.nat(2),
+      notifyBy: fc.constant(9),
+      line: oneOf('so'),
+    },
+    ['checkpointId', 'stepCount', 'notifyBy', 'line'],
+  ),
   row({ type: oneOf('run-resumed'), mode, fromCheckpointId: id, fromStepCount: fc.nat(2) }, [
     'fromCheckpointId',
     'fromStepCount',
@@ -195,7 +202,7 @@ const rare = fc.oneof(
   row({ type: oneOf('executor-superseded') }),
 )
 const guests = fc.oneof(
-  row({ type: oneOf('tool-approval-response'), toolCallId, approvalId: id, approved: fc.boolean() }),
+  row({ type: oneOf('tool-approval-response'), toolCallId, approvalId: id, approved: fc.boolean(), mode }, ['mode']),
   row({ type: oneOf('tool-output-available'), toolCallId, output: value }),
   row({ type: oneOf('tool-claimed'), toolCallId, until: fc.constant(9) }),
   row({ type: oneOf('interrupt-response'), interruptId: id, response: value }),

@@ -107,8 +107,11 @@ export function validatedAnswer(answer: Answer): Answer {
   }
 }
 
-/** The chunk of an answer. `toolCallId` is the call of an approval, if known. */
-export function answerChunk(answer: Answer, toolCallId?: string): Chunk {
+/** The mode of a resume that answers approvals. */
+export type AnswerMode = Extract<Chunk, { type: 'tool-approval-response' }>['mode']
+
+/** The chunk of an answer. `toolCallId` is the call of an approval, if known; `mode` is that of a resume. */
+export function answerChunk(answer: Answer, toolCallId?: string, mode?: AnswerMode): Chunk {
   const { id } = answer
   switch (answer.kind) {
     case 'approval': {
@@ -120,6 +123,7 @@ export function answerChunk(answer: Answer, toolCallId?: string): Chunk {
         approvalId: id,
         approved,
         ...(reason !== undefined && { reason }),
+        ...(mode && { mode }),
       }
     }
     case 'tool-result': {
@@ -240,8 +244,8 @@ export function partOfApproval({ messages }: View, approvalId: string): ToolPart
   return messages.flatMap(({ parts }) => parts.filter(matches)).at(-1)
 }
 
-/** The problem of a response to an interrupt; undefined if it fits. */
-function responseProblem({ input }: Interrupt, response: Json): string | undefined {
+/** Why a response does not fit an interrupt; undefined if it fits. */
+export function responseProblem({ input }: Interrupt, response: Json): string | undefined {
   switch (input.kind) {
     case 'text':
       return typeof response === 'string' ? undefined : `expected text, found ${describeType(response)}`

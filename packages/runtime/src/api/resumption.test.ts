@@ -127,6 +127,36 @@ describe('resuming an interrupted run', () => {
     expect(await textsOf(runtime, 's')).toEqual(['go', 'step 1. ', 'step 2. done'])
   })
 
+  test('from-checkpoint without a run: resumes the run that made the checkpoint, and cuts later turns', async () => {
+    const runtime = testRuntime({ agents: [counter] })
+    for (const runId of ['r1', 'r2', 'r3'])
+      await (await runtime.start({ agent: counter, input: runId, session: 's', runId })).result()
+    const options = { mode: 'from-checkpoint', checkpointId: 'r2/main/1', runId: 'r4' } as const
+    const next = await runtime.resume('s', undefined, options)
+    expect((await next.result()).status).toBe('completed')
+    expect((await beginning(runtime, 'r4')).map(({ type }) => type)).toEqual(['rewind', 'run-started', 'run-resumed'])
+    expect((await beginning(runtime, 'r4'))[1]).toMatchObject({ resumes: 'r2' })
+    expect((await textsOf(runtime, 's')).filter(text => /^r/.test(text))).toEqual(['r1', 'r2'])
+    // A repeated request returns its run; another one needs another id.
+    expect((await runtime.resume('s', undefined, options)).runId).toBe('r4')
+    expect(await codeOf(runtime.resume('s', undefined, { ...options, checkpointId: 'r1/main/1' }))).toBe('run_ended')
+    for (const checkpointId of ['none', 'r3/main/1', 'r2/main/c4/1+'])
+      expect([
+        checkpointId,
+        await codeOf(runtime.resume('s', undefined, { mode: 'from-checkpoint', checkpointId })),
+      ]).toEqual([checkpointId, 'run_cut_refused'])
+  })
+
+  test('without a run: resumes the latest one', async () => {
+    const { runtime } = await interrupted()
+    const next = await runtime.resume('s', undefined, { runId: 'r2' })
+    expect((await next.result()).text).toBe('one two')
+    expect((await beginning(runtime, 'r2'))[0]).toMatchObject({ resumes: 'r1' })
+    expect((await runtime.resume('s', undefined, { runId: 'r2' })).runId).toBe('r2')
+    await runtime.manager.createStream('empty')
+    expect(await codeOf(runtime.resume('empty', undefined))).toBe('run_unknown')
+  })
+
   test('refers to the last checkpoint and step of the main lane, even if another process ended the run', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime

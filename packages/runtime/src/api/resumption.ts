@@ -3,7 +3,16 @@
 import type { StreamManager, Ticket } from '@millrace/log'
 import { type Input, isCheckpointCreated, isGuest, type Run, type View } from '@millrace/protocol'
 import { RunError } from '../error/error.ts'
-import { checkNewMessageId, checkVisible, messageOf, type RunSpec, requestFor, type UserInput } from './request.ts'
+import {
+  checkNewMessageId,
+  checkVisible,
+  messageOf,
+  type RunSpec,
+  requestFor,
+  rewindingRun,
+  runOf,
+  type UserInput,
+} from './request.ts'
 
 /**
  * How to resume an interrupted run. A message or a confirmation becomes part of the conversation. Nodes of a workflow
@@ -41,6 +50,60 @@ export interface ObservedSession {
   /** The last trimmed sequence. */
   readonly floor: number
 }
+
+/**
+ * The run that a request resumes: the one with this id, or else the run of the checkpoint, or the latest.
+ * @throws {RunError} `run_unknown` or `run_cut_refused` if there is none.
+ */
+export async function runToResume(
+  manager: StreamManager,
+  sessionId: string,
+  { view, floor }: ObservedSession,
+  runId: string | undefined,
+  options: ResumeOptions,
+): Promise<Run> {
+  if (runId !== undefined) return runOf(view, runId)
+  if (options.mode === 'from-checkpoint') return runOfCheckpoint(manager, sessionId, view, floor, options.checkpointId)
+  const latest = view.runs.at(-1)
+  if (latest) return latest
+  throw new RunError('run_unknown', `session ${sessionId} has no run to resume: start a run first`)
+}
+
+/** Number of log entries that are read at once. */
+const PAGE_ENTRIES = 2000
+
+/** The run that made a checkpoint on its main lane. Of several, a visible one counts, and then the latest. */
+async function runOfCheckpoint(
+  manager: StreamManager,
+  sessionId: string,
+  view: View,
+  floor: number,
+  checkpointId: string,
+): Promise<Run> {
+  const mainLanes = new Map<string, string>()
+  const found = new Set<string>()
+  for (let at = floor; at < view.head; at += PAGE_ENTRIES) {
+    for (const { chunk, origin } of await manager.entries(sessionId, at, Math.min(at + PAGE_ENTRIES, view.head))) {
+      if (isGuest(origin) || origin.agentId !== origin.runId) continue
+      const { runId, lane } = origin
+      if (chunk.type === 'run-started') mainLanes.set(runId, lane)
+      else if (isCheckpointCreated(chunk) && chunk.checkpointId === checkpointId && isMain(lane, mainLanes.get(runId)))
+        found.add(runId)
+    }
+  }
+  const runs = view.runs.filter(({ runId }) => found.has(runId))
+  const run = runs.findLast(other => rewindingRun(view, other) === undefined) ?? runs.at(-1)
+  if (run) return run
+  const why = floor > 0 ? 'it was never made, or was trimmed' : 'it was never made'
+  throw new RunError(
+    'run_cut_refused',
+    `checkpoint ${checkpointId}: no run of the session has it on its main lane: ${why}`,
+  )
+}
+
+/** Whether a lane is the main lane of its run. If the start was trimmed, the name tells: nested lanes have a slash. */
+const isMain = (lane: string, mainLane: string | undefined): boolean =>
+  mainLane === undefined ? !lane.includes('/') : lane === mainLane
 
 /**
  * The request that resumes a run.
@@ -149,11 +212,10 @@ async function findCheckpoint(
   const reader = await manager.createResumableReader(sessionId, { after, runId, whole: true })
   for await (const { chunk, origin, sequence } of reader) {
     if (isGuest(origin)) continue
-    // The batch of the start is on the main lane. If the start was trimmed, the name of the lane tells: nested ones have a slash.
+    // The batch of the start is on the main lane.
     if (chunk.type === 'run-started') mainLane = origin.lane
-    const isMain =
-      origin.agentId === runId && (mainLane === undefined ? !origin.lane.includes('/') : origin.lane === mainLane)
-    if (isCheckpointCreated(chunk) && isMain && (wantedId === undefined || chunk.checkpointId === wantedId)) {
+    const isOwn = origin.agentId === runId && isMain(origin.lane, mainLane)
+    if (isCheckpointCreated(chunk) && isOwn && (wantedId === undefined || chunk.checkpointId === wantedId)) {
       const { checkpointId, stepCount = 0 } = chunk
       found = { checkpointId, sequence, stepCount, isFollowed: false }
     } else if (found && !END_CHUNK_TYPES.has(chunk.type)) found.isFollowed = true

@@ -16,7 +16,7 @@ import { runContextOf } from '../session/run-context.ts'
 import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '../session/upload.ts'
 import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
-import type { Answer, AnswerOptions } from './answer.ts'
+import type { Answer, AnswerMode, AnswerOptions } from './answer.ts'
 import { type DescribeOptions, describeSession } from './describe-session.ts'
 import {
   checkNewMessageId,
@@ -30,7 +30,7 @@ import {
   runOf,
   type UserInput,
 } from './request.ts'
-import { type ObservedSession, type ResumeOptions, resumeSpec } from './resumption.ts'
+import { type ObservedSession, type ResumeOptions, resumeSpec, runToResume } from './resumption.ts'
 import { editSpec, retrySpec, runOfMessage } from './revision.ts'
 import { Run, type RunHost, type StopOptions } from './run.ts'
 import {
@@ -156,36 +156,50 @@ export class Runtime implements RunHost {
 
   /**
    * Resumes an interrupted run, or an ended run from a checkpoint, by a new run. A paused run with `with-confirmation`
-   * continues itself.
+   * continues itself. Without `runId`: the run of the checkpoint, or else the latest run.
    * @throws {RunError} `run_unknown`, `run_not_resumable`, `run_cut_refused` or `run_busy` if it cannot be resumed.
    */
-  async resume(sessionId: string, runId: string, options: ResumeOptions & RequestOptions = {}): Promise<Run> {
-    if (options?.mode === 'with-confirmation' && (await this.#confirm(sessionId, runId, options))) {
-      return new Run(this, sessionId, runId)
+  async resume(
+    sessionId: string,
+    runId: string | undefined,
+    options: ResumeOptions & RequestOptions = {},
+  ): Promise<Run> {
+    checkObject('options', options)
+    const { mode } = options
+    if (mode === 'with-confirmation') {
+      const confirmed = await this.#confirm(sessionId, runId, options)
+      if (confirmed !== undefined) return new Run(this, sessionId, confirmed)
     }
-    const isSameRequest = ({ resume }: RunRequest) => resume?.runId === runId
+    // Without a run id, a repeated request names the same checkpoint, or the run that was the latest then.
+    const isSameRequest = ({ resume }: RunRequest) =>
+      resume !== undefined &&
+      (runId === undefined
+        ? mode !== 'from-checkpoint' || resume.fromCheckpointId === options.checkpointId
+        : resume.runId === runId)
     return this.#requestDerived(sessionId, options, isSameRequest, async session => {
-      const earlierRun = runOf(session.view, runId)
+      const earlierRun = await runToResume(this.manager, sessionId, session, runId, options)
       return { earlierRun, spec: await resumeSpec(this.manager, sessionId, earlierRun, session, options) }
     })
   }
 
   /**
-   * Answers all pending approvals of a paused run. Returns whether there were any.
+   * Answers all pending approvals of a paused run. Returns the run, or undefined if it waits for none.
    * @throws {RunError} if no answer was accepted.
    */
   async #confirm(
     sessionId: string,
-    runId: string,
+    runId: string | undefined,
     { approved, reason, guest, principal }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & RequestOptions,
-  ): Promise<boolean> {
+  ): Promise<string | undefined> {
     const { run, pendings } = (await this.#info(sessionId)).ticket
-    const approvals = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
+    const isPaused = run?.paused && (runId === undefined || run.runId === runId)
+    const approvals = isPaused ? pendings.filter(({ kind }) => kind === 'approval') : []
     const rejections: RunError[] = []
     for (const { id } of approvals) {
       const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
       try {
-        await this.answer(sessionId, answer, { ...(guest !== undefined && { guest }), ...(principal && { principal }) })
+        const answerOptions = { ...(guest !== undefined && { guest }), ...(principal && { principal }) }
+        await this.#answer(sessionId, answer, answerOptions, 'with-confirmation')
       } catch (error) {
         // An approval that was answered or expired meanwhile must not prevent the others.
         if (!(error instanceof RunError) || !TOO_LATE_CODES.includes(error.code)) throw error
@@ -194,7 +208,7 @@ export class Runtime implements RunHost {
     }
     // If another user answered all of them, this answer did not count.
     if (rejections[0] && rejections.length === approvals.length) throw rejections[0]
-    return approvals.length > 0
+    return approvals.length > 0 ? run?.runId : undefined
   }
 
   /**
@@ -296,9 +310,14 @@ export class Runtime implements RunHost {
    * @throws {ValidationError} if the answer is malformed.
    * @throws {RunError} with a code that begins with `answer_` if the answer is rejected.
    */
-  async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
+  answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
+    return this.#answer(sessionId, answer, options)
+  }
+
+  /** Answers a pending, as part of a resume if `mode` is given. */
+  async #answer(sessionId: string, answer: Answer, options: AnswerOptions, mode?: AnswerMode): Promise<Answered> {
     this.#checkOpen('answer')
-    const accepted = await withLog(sessionId, () => submitAnswer(this.#answerTarget, sessionId, answer, options))
+    const accepted = await withLog(sessionId, () => submitAnswer(this.#answerTarget, sessionId, answer, options, mode))
     const { runId, ...answered } = accepted
     if (runId !== undefined) this.#telemetry.onRequest(runId)
     this.#engine?.wake(sessionId)

@@ -10,6 +10,7 @@ import { RunError, ValidationError } from '../error/error.ts'
 import { sessionUnknown } from '../session/log-errors.ts'
 import {
   type Answer,
+  type AnswerMode,
   type AnswerOptions,
   answerChunk,
   answerRefusal,
@@ -48,12 +49,16 @@ export interface AcceptedAnswer extends Answered {
   readonly runId: string | undefined
 }
 
-/** Submits an answer. The first one counts. A repeated one gets the sequence of the first. */
+/**
+ * Submits an answer. The first one counts. A repeated one gets the sequence of the first. `mode` is that of the resume
+ * which the answer is part of.
+ */
 export async function submitAnswer(
   target: AnswerTarget,
   sessionId: string,
   input: Answer,
   options: AnswerOptions,
+  mode?: AnswerMode,
 ): Promise<AcceptedAnswer> {
   checkOptions(options)
   const { manager, programs } = target
@@ -71,12 +76,12 @@ export async function submitAnswer(
     await checkMatchesPending(view, answer, schema, manager, sessionId)
     toolCallId ??= toolCallIdOf(view, answer)
   }
-  const chunk = answerChunk(answer, toolCallId)
+  const chunk = answerChunk(answer, toolCallId, mode)
   // Without a pending it was compared with nothing, so it must not answer a pending that is created just now.
   const hasNoPending = pending === undefined && needsSession(answer, schemas)
   const appendOptions = { ...ownedBy(options), ...(hasNoPending && { ifVersion: version }) }
   const answered = await append(target, sessionId, options.guest, () => chunk, appendOptions)
-  return answered ? { ...answered, runId } : submitAnswer(target, sessionId, answer, options)
+  return answered ? { ...answered, runId } : submitAnswer(target, sessionId, answer, options, mode)
 }
 
 /** Whether an answer must be compared with the session. */

@@ -167,7 +167,7 @@ export class Drive {
     const { definition } = this.#options
     const failure = definition && (await this.#failureBeforeStart(definition, session))
     if (failure === undefined && !mustStop(this.#writer.ticket)) return false
-    const checkpointId = await session.lastCheckpoint(this.#runId)
+    const { checkpointId } = (await session.lastCheckpoint(this.#runId)) ?? {}
     let isFailed = false
     const done = await this.#decide(ticket => {
       isFailed = false
@@ -361,11 +361,13 @@ export class Drive {
   async #pause({ on }: Extract<ExecutionResult, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
     await this.#readAll(session)
     const now = await session.clock()
+    // Without a commit of this drive, an earlier one made it.
+    const checkpoint = this.#writer.checkpoint ?? (await session.lastCheckpoint(this.#runId))
     let isStopped = false
     const done = await this.#decide(ticket => {
       isStopped = ticket.run?.runId !== this.#runId || mustStop(ticket)
       if (isStopped || !canPause(ticket, on, now)) return undefined
-      return [pauseOf(ticket, session, this.#writer.main, this.#lastLine)]
+      return [pauseOf(ticket, session, this.#writer.main, { checkpoint, line: this.#lastLine })]
     })
     if (isStopped) throw STOPPED
     return done !== undefined
@@ -380,7 +382,7 @@ export class Drive {
     // Prevents new entries between here and the end.
     this.#controller.abort(error)
     // If the program was not prepared yet, the log has the checkpoint.
-    const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))
+    const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))?.checkpointId
     const failure = error === STOPPED ? undefined : failureOf(error)
     // Includes sub-agents that started just now.
     await this.#readAll(session)

@@ -1,6 +1,6 @@
 // Pauses of a run. They are decided on the ticket, so that no answer is missed (law 5).
 
-import type { Lane, Ticket } from '@millrace/log'
+import type { Checkpoint, Lane, Ticket } from '@millrace/log'
 import { pauseOf as pauseChunkOf, pendingKey } from '@millrace/log/internal'
 import type { Chunk, PendingRef } from '@millrace/protocol'
 import type { Session } from '../session/session.ts'
@@ -15,16 +15,20 @@ export function canPause({ pendings }: Ticket, on: readonly string[], clock: num
 }
 
 /**
- * The pause of a run: its pendings, and for each agent the sub-agents that it waits for. Lists as many as fit the log,
+ * The pause of a run: its pendings, its last checkpoint, and for each agent the sub-agents that it waits for. Lists as many as fit the log,
  * so that no pause is rejected (law 6).
  */
-export function pauseOf({ pendings }: Ticket, session: Session, lane: Lane, line?: string): Chunk {
-  const pause = pauseChunkOf(pendings) as Extract<Chunk, { type: 'run-paused' }>
-  const pauseWithLine = { ...pause, ...(line !== undefined && { line }) }
-  const awaits = [...withToolNames(pauseWithLine.awaits, session), ...childrenOf({ pendings }, session)]
+export function pauseOf(
+  { pendings }: Ticket,
+  session: Session,
+  lane: Lane,
+  { checkpoint, line }: { readonly checkpoint?: Checkpoint | undefined; readonly line?: string | undefined } = {},
+): Chunk {
+  const pause = { ...pauseChunkOf(pendings, { checkpoint }), ...(line !== undefined && { line }) }
+  const awaits = [...withToolNames(pause.awaits, session), ...childrenOf({ pendings }, session)]
   // The notifier adds the deadline of the notification.
   const fits = (count: number) =>
-    lane.fits([{ ...pauseWithLine, awaits: awaits.slice(0, count), notifyBy: Number.MAX_SAFE_INTEGER }])
+    lane.fits([{ ...pause, awaits: awaits.slice(0, count), notifyBy: Number.MAX_SAFE_INTEGER }])
   // Binary search for the largest count that fits.
   let fitting = fits(awaits.length) ? awaits.length : 0
   for (let tooMany = awaits.length; tooMany - fitting > 1; ) {
@@ -32,7 +36,7 @@ export function pauseOf({ pendings }: Ticket, session: Session, lane: Lane, line
     if (fits(count)) fitting = count
     else tooMany = count
   }
-  return { ...pauseWithLine, awaits: awaits.slice(0, fitting) }
+  return { ...pause, awaits: awaits.slice(0, fitting) }
 }
 
 /** Adds tool names to the pendings, so that observers need not read the session. */

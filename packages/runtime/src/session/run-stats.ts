@@ -1,6 +1,7 @@
 // Statistics of a run that the view does not contain: its latest checkpoints, the usage of each agent, and the time it
 // was paused.
 
+import type { Checkpoint } from '@millrace/log'
 import { type Chunk, type Entry, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from './key.ts'
 import { SubAgentTimes } from './sub-agent-times.ts'
@@ -13,7 +14,7 @@ const hookKey = ({ agentId, lane, step }: HookOrigin): string => keyOf(agentId, 
 export class RunStats {
   readonly runId: string
   /** The latest checkpoint of a step, by lane and agent. */
-  readonly #checkpoints = new Map<string, string>()
+  readonly #checkpoints = new Map<string, Required<Checkpoint>>()
   /** Usage by agent. */
   readonly usage = new Map<string, Usage>()
   /** Usage and start time of the agents and models that hooks run, by agent, lane and execution. */
@@ -36,11 +37,11 @@ export class RunStats {
       if (origin.runId !== this.runId || isGuest(origin)) continue
       if (origin.node !== undefined) this.#addToHook(origin, chunk, timestamp)
       switch (chunk.type) {
-        case 'checkpoint-created':
-          if ((chunk.stepCount ?? 0) > 0) {
-            this.#checkpoints.set(keyOf(origin.lane, origin.agentId), chunk.checkpointId)
-          }
+        case 'checkpoint-created': {
+          const { checkpointId, stepCount = 0 } = chunk
+          if (stepCount > 0) this.#checkpoints.set(keyOf(origin.lane, origin.agentId), { checkpointId, stepCount })
           break
+        }
         case 'step-finish':
           this.usage.set(origin.agentId, sum(this.usage.get(origin.agentId), chunk.usage))
           break
@@ -55,7 +56,7 @@ export class RunStats {
     }
   }
 
-  lastCheckpoint(lane: string, agentId: string): string | undefined {
+  lastCheckpoint(lane: string, agentId: string): Required<Checkpoint> | undefined {
     return this.#checkpoints.get(keyOf(lane, agentId))
   }
 

@@ -41,7 +41,7 @@ test('continues from its last position and resolves large values', async () => {
   expect(message?.parts.find(part => 'toolCallId' in part)).toMatchObject({ output: { text: LARGE } })
   expect(session.message('r', 'r')?.parts.find(part => 'toolCallId' in part)).toMatchObject({ output: null })
   // Checkpoints of calls do not count as checkpoints of the agent.
-  expect(await session.lastCheckpoint('r')).toBe('r/main/1+')
+  expect(await session.lastCheckpoint('r')).toEqual({ checkpointId: 'r/main/1+', stepCount: 1 })
   expect(await session.lastCheckpoint('other')).toBeUndefined()
   await manager.close()
 })

@@ -1,6 +1,6 @@
 // A session as its driver sees it: the fold of its log, updated step by step. An update costs only the new entries.
 
-import { LogError, type StreamInfo, type StreamManager, type Writer } from '@millrace/log'
+import { type Checkpoint, LogError, type StreamInfo, type StreamManager, type Writer } from '@millrace/log'
 import type { EntriesSince, FoldedLog, SnapshotRef } from '@millrace/log/internal'
 import {
   type Agent,
@@ -170,7 +170,11 @@ export class Session {
   }
 
   /** The latest step checkpoint of an agent on its lane; undefined if there is none. */
-  async lastCheckpoint(runId: string, lane: string = MAIN_LANE, agentId: string = runId): Promise<string | undefined> {
+  async lastCheckpoint(
+    runId: string,
+    lane: string = MAIN_LANE,
+    agentId: string = runId,
+  ): Promise<Required<Checkpoint> | undefined> {
     return (await this.#statsOf(runId)).lastCheckpoint(lane, agentId)
   }
 

@@ -80,11 +80,29 @@ describe('resume', () => {
     const testServer = openTwoUserServer()
     await testServer.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
     const path = '/api/sessions/s/resume'
-    const wrong = { mode: 'from-checkpoint', checkpointId: 'nobody' }
-    expect(errorOf(await testServer.send({ path, body: wrong }))).toEqual([409, 'run_busy'])
+    const early = { mode: 'from-checkpoint', checkpointId: 'r1/main/1+' }
+    expect(errorOf(await testServer.send({ path, body: early }))).toEqual([409, 'run_busy'])
     await testServer.post('/api/sessions/s/stop', { mode: 'abort' })
     await (await testServer.app.runtime()).run('s', 'r1').result()
+    const wrong = { mode: 'from-checkpoint', checkpointId: 'nobody' }
     expect(errorOf(await testServer.send({ path, body: wrong }))).toEqual([409, 'run_cut_refused'])
+  })
+
+  it('continues from a checkpoint of an earlier run without its name, and repeats the same request once', async () => {
+    const testServer = openTwoUserServer()
+    for (const runId of ['r1', 'r2']) await testServer.run('s', { agent: 'echo', input: runId, runId })
+    const path = '/api/sessions/s/resume'
+    const body = { mode: 'from-checkpoint', checkpointId: 'r1/main/1', runId: 'r3' }
+    const reply = await testServer.send({ path, body })
+    expect(reply.status).toBe(202)
+    const runtime = await testServer.app.runtime()
+    expect((await runtime.run('s', 'r3').result()).status).toBe('completed')
+    const { view } = await runtime.view('s')
+    expect(view.runs.at(-1)).toMatchObject({ runId: 'r3', resumes: 'r1' })
+    expect(view.messages.filter(({ role }) => role === 'user')).toHaveLength(1)
+    expect((await testServer.send({ path, body })).json).toEqual(reply.json)
+    const removed = { mode: 'from-checkpoint', checkpointId: 'r2/main/1' }
+    expect(errorOf(await testServer.send({ path, body: removed }))).toEqual([409, 'run_cut_refused'])
   })
 
   it('is refused if there is no run', async () => {

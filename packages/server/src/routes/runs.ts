@@ -9,7 +9,7 @@ import { omitUndefined } from '../runs/omit-undefined.ts'
 import { programIn, programKey } from '../runs/program.ts'
 import { guestOf, requesterOf } from '../runs/requester.ts'
 import { assertInputSize, assertSameRequest, type RunMessage } from '../runs/run-input.ts'
-import { runIdToResume, stopRun } from '../runs/target-run.ts'
+import { stopRun } from '../runs/target-run.ts'
 import { assertUploaded } from '../runs/uploads.ts'
 import type { SessionIdentity } from '../sessions/session-access.ts'
 import { reauthorize, reauthorizeSession, requireSession, withSession } from '../sessions/session-access.ts'
@@ -72,7 +72,8 @@ export const runs = [
     method: 'POST',
     path: '/sessions/:sessionId/resume',
     action: 'resume',
-    summary: 'Resumes an interrupted run, by default the latest, with a new run.',
+    summary:
+      'Resumes an interrupted run, by default the latest, with a new run. From a checkpoint: by default the run that made it.',
     body: ResumeBody,
     replies: { 202: AcceptedRun },
     streams: true,
@@ -80,9 +81,8 @@ export const runs = [
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
-      const { ticket } = await requireSession(services, caller, sessionId)
-      const { resumes: named, ...rest } = body
-      const resumes = runIdToResume(ticket, 'resumes', named)
+      await requireSession(services, caller, sessionId)
+      const { resumes, ...rest } = body
       const { message, ...mode } = { message: undefined, ...rest }
       assertInputSize(services, message)
       await assertUploaded(services, sessionId, message)

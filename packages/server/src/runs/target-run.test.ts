@@ -4,7 +4,7 @@ import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { echo, request, testApp } from '../app/test-app.fixture.ts'
-import { activeRunId, currentRunId, latestRunId, runIdToResume } from './target-run.ts'
+import { activeRunId, currentRunId, latestRunId } from './target-run.ts'
 
 const run = { runId: 'open', program: 'agent:echo@1', paused: false }
 const requests = [
@@ -27,21 +27,6 @@ describe('a request without a run id', () => {
     expect(activeRunId({ run, requests })).toBe(active)
     expect(latestRunId({ run, last })).toBe(latest)
     expect(currentRunId({ run, requests, last })).toBe(current)
-  })
-})
-
-describe('the run to resume', () => {
-  it('is the named run, whatever the session does', () => {
-    expect(runIdToResume(ticket({ run, last }), 'resumes', 'named')).toBe('named')
-  })
-
-  it('is the latest run if none is named', () => {
-    expect(runIdToResume(ticket({ requests, last }), 'resumes')).toBe('ended')
-  })
-
-  it('throws run_unknown with the name of the field if the session has no run', () => {
-    const error = expect.objectContaining({ code: 'run_unknown', message: expect.stringMatching(/^resumes: /) })
-    expect(() => runIdToResume(ticket({ requests }), 'resumes')).toThrow(error)
   })
 })
 

@@ -1,7 +1,7 @@
 // Finds the run of a session that a request refers to, by id or by default.
 
 import type { Ticket } from '@millrace/log'
-import { type Run, RunError, type StopOptions } from '@millrace/runtime'
+import type { Run, StopOptions } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import type { Services } from '../routing/services.ts'
 import { requireSession } from '../sessions/session-access.ts'
@@ -19,14 +19,6 @@ export const latestRunId = ({ run, last }: Pick<Ticket, 'run' | 'last'>): string
 /** The active run, or else the run that ended last. */
 export const currentRunId = (ticket: Pick<Ticket, 'run' | 'requests' | 'last'>): string | undefined =>
   activeRunId(ticket) ?? ticket.last?.runId
-
-/** The run to resume: the one that `field` names, or else the latest. @throws `run_unknown` if the session has no run */
-export function runIdToResume(ticket: Pick<Ticket, 'run' | 'last'>, field: string, named?: string): string {
-  const runId = named ?? latestRunId(ticket)
-  if (runId === undefined)
-    throw new RunError('run_unknown', `${field}: expected a session with a run to resume: start a run first`)
-  return runId
-}
 
 /** The run that a client names. @throws `run_unknown` */
 export async function knownRun({ runtime }: Services, sessionId: string, runId: string): Promise<Run> {

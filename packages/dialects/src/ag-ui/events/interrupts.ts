@@ -109,14 +109,30 @@ export interface AgUiResume {
   readonly payload?: unknown
 }
 
-/** The answer in a response to an interrupt. Undefined if the client cancelled a question. */
+/** Whether a response decides about an approval without saying yes or no. */
+export const isUndecided = ({ interruptId, status, payload }: AgUiResume): boolean =>
+  interruptId.startsWith(APPROVAL) && status === 'resolved' && decisionIn(payload) === undefined
+
+/** The decision about an approval: a boolean, or an object with `approved`. Undefined if it has neither. */
+function decisionIn(payload: unknown): Pick<ApprovalAnswer, 'approved' | 'reason' | 'input'> | undefined {
+  const { approved = payload, reason, editedArgs: input } = Object(payload) as { [field: string]: unknown }
+  if (typeof approved !== 'boolean') return undefined
+  return {
+    approved,
+    ...(typeof reason === 'string' && { reason }),
+    // The tool runs with the input that was shown, or not at all.
+    ...(input !== undefined && { input: input as Json }),
+  }
+}
+
+type ApprovalAnswer = Extract<ClientAnswer, { kind: 'approval' }>
+
+/** The answer in a response to an interrupt. Undefined for a cancelled question, and for an approval without a decision. */
 export function answerFromResume({ interruptId, status, payload }: AgUiResume): ClientAnswer | undefined {
   const isCancelled = status === 'cancelled'
   if (interruptId.startsWith(APPROVAL)) {
-    const id = approvalIdOf(interruptId)
-    const { approved = payload, reason } = Object(payload) as { approved?: unknown; reason?: unknown }
-    const why = typeof reason === 'string' ? { reason } : {}
-    return { kind: 'approval', id, approved: !isCancelled && approved === true, ...why }
+    const decision = isCancelled ? { ...decisionIn(payload), approved: false } : decisionIn(payload)
+    return decision && { kind: 'approval', id: approvalIdOf(interruptId), ...decision }
   }
   if (interruptId.startsWith(CALL)) {
     const id = interruptId.slice(CALL.length)
@@ -124,9 +140,15 @@ export function answerFromResume({ interruptId, status, payload }: AgUiResume): 
     return { kind: 'tool-result', id, output: (payload ?? null) as Json }
   }
   if (isCancelled) return undefined
-  return { kind: 'interrupt', id: questionIdOf(interruptId) ?? interruptId, response: (payload ?? null) as Json }
+  return { kind: 'interrupt', id: questionIdOf(interruptId), response: (payload ?? null) as Json }
 }
 
-/** The interrupt id of a question. Undefined for an approval or a call. */
-export const questionIdOf = (interruptId: string): string | undefined =>
-  interruptId.startsWith(QUESTION) ? interruptId.slice(QUESTION.length) : undefined
+/** The interrupt id of a question, out of the id that the client has. */
+const questionIdOf = (interruptId: string): string =>
+  interruptId.startsWith(QUESTION) ? interruptId.slice(QUESTION.length) : interruptId
+
+/** The interrupt id of a question that the client cancelled. Undefined for other responses. */
+export const cancelledQuestionIn = ({ interruptId, status }: AgUiResume): string | undefined =>
+  status !== 'cancelled' || interruptId.startsWith(APPROVAL) || interruptId.startsWith(CALL)
+    ? undefined
+    : questionIdOf(interruptId)

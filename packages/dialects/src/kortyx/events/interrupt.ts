@@ -73,28 +73,31 @@ export type AnsweredRequest =
   | { readonly kind: 'interrupt'; readonly id: string; readonly input: Question }
   | { readonly kind: 'approval' | 'client-tool'; readonly id: string }
 
-/** The answer of a selection. Undefined if the selection does not answer the request. */
+/**
+ * The answer of a selection. Undefined if the selection does not answer the request: only a question with several
+ * choices takes more than one value.
+ */
 export function answerFromSelection(request: AnsweredRequest, selected: readonly string[]): ClientAnswer | undefined {
   const { id } = request
-  const [first] = selected
-  switch (request.kind) {
-    case 'approval':
-      return first === APPROVE || first === DENY ? { kind: 'approval', id, approved: first === APPROVE } : undefined
-    case 'client-tool':
-      return first === undefined ? undefined : { kind: 'tool-result', id, output: jsonOrText(first) }
-    default: {
-      const response = responseOf(request.input, selected)
-      return response === undefined ? undefined : { kind: 'interrupt', id, response }
-    }
+  if (request.kind === 'interrupt') {
+    const response = responseOf(request.input, selected)
+    return response === undefined ? undefined : { kind: 'interrupt', id, response }
   }
+  const value = onlyIn(selected)
+  if (value === undefined) return undefined
+  if (request.kind === 'client-tool') return { kind: 'tool-result', id, output: jsonOrText(value) }
+  return value === APPROVE || value === DENY ? { kind: 'approval', id, approved: value === APPROVE } : undefined
 }
 
 function responseOf(question: Question, selected: readonly string[]): Json | undefined {
-  const [first] = selected
-  if (question.kind === 'form') return first === undefined ? undefined : jsonOrText(first)
-  const isMultiple = question.kind === 'multi-choice' || (question.kind === 'choice' && question.multiple === true)
-  return isMultiple ? [...selected] : first
+  if (question.kind === 'multi-choice' || (question.kind === 'choice' && question.multiple === true))
+    return [...selected]
+  const value = onlyIn(selected)
+  return question.kind === 'form' && value !== undefined ? jsonOrText(value) : value
 }
+
+/** The value of a selection of one. Undefined for none and for several. */
+const onlyIn = (selected: readonly string[]): string | undefined => (selected.length === 1 ? selected[0] : undefined)
 
 /** The selection of an answer. Undefined if Kortyx cannot express the answer. */
 export function selectionOf(answer: ClientAnswer): readonly string[] | undefined {

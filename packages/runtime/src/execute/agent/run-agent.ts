@@ -79,7 +79,8 @@ async function closeStep(work: AgentExecution, { steps, calls }: AgentPosition):
   const lane = work.lane(steps)
   const { origin } = lane
   const { session, runId, agentId } = work
-  if ((await session.lastCheckpoint(runId, origin.lane, agentId)) === checkpointId(origin, origin.step, true)) return
+  const last = await session.lastCheckpoint(runId, origin.lane, agentId)
+  if (last?.checkpointId === checkpointId(origin, origin.step, true)) return
   await lane.commit([checkpointOf(lane, true)])
 }
 

@@ -54,7 +54,7 @@ export const aiSdk = [
       const turnRequest = { sessionId: body.id, program, posted: clientRequestOf(body), data: dataOf(body) }
       return replyWithRequestedRun(call, turnRequest, {
         dialectFormat,
-        encoder: ({ runId }) => aiSdkDialect.encoder({ runId }),
+        encoder: ({ run: { runId } }) => aiSdkDialect.encoder({ runId }),
       })
     },
   }),

@@ -6,6 +6,7 @@ import type { ClientAnswer } from '@millrace/dialects'
 import type { StreamManager } from '@millrace/log'
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Answer, RunError } from '@millrace/runtime'
+import { responseProblem } from '@millrace/runtime/internal'
 import { HttpError } from '../../errors/http-error.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
@@ -35,19 +36,30 @@ export function matchAnswers(view: PublicView, posted: readonly ClientAnswer[]):
   const settled: MatchedAnswer[] = []
   if (posted.length === 0) return { open, settled }
   const matcher = new AnswerMatcher(view)
-  const seen = new Map<string, Answer>()
   for (const sent of posted) {
     const { isOpen, ...matched } = sent.kind === 'interrupt' ? matcher.question(sent) : matcher.call(sent)
+    if (!isOpen) {
+      settled.push(matched)
+      continue
+    }
     const { kind, id } = matched.answer
-    const key = `${kind} ${id}`
-    const before = seen.get(key)
-    seen.set(key, matched.answer)
-    if (!isOpen) settled.push(matched)
-    else if (before === undefined) open.push(matched)
-    else if (!isDeepStrictEqual(before, matched.answer))
-      throw transcriptRefused(`${key}: expected one answer, found two that differ`)
+    const at = open.findIndex(({ answer }) => answer.kind === kind && answer.id === id)
+    if (at < 0) open.push(matched)
+    else open[at] = { ...matched, answer: mergedAnswer((open[at] as MatchedAnswer).answer, matched.answer) }
   }
   return { open, settled }
+}
+
+/**
+ * One answer out of two to the same request. Two decisions about an approval may have different details, such as a
+ * reason, since one request can contain them in several fields. @throws `transcript_refused` if they differ
+ */
+function mergedAnswer(one: Answer, other: Answer): Answer {
+  const merged = { ...one, ...other } as Answer
+  const isSame =
+    one.kind === 'approval' ? isDeepStrictEqual({ ...other, ...one }, merged) : isDeepStrictEqual(one, other)
+  if (isSame) return merged
+  throw transcriptRefused(`${one.kind} ${one.id}: expected one answer, found two that differ`)
 }
 
 /** Whether the session still has a pending after the open answers are given. */
@@ -84,8 +96,12 @@ class AnswerMatcher {
   question({ id, response }: Extract<ClientAnswer, { kind: 'interrupt' }>) {
     const found = this.#view.interrupts.findLast(({ interruptId }) => interruptId === id)
     if (!found) throw transcriptRefused(`interrupt ${id}: expected an interrupt of this session`)
+    const isOpen = found.status === 'open'
+    // Checked before any other answer takes effect.
+    const problem = isOpen ? responseProblem(found, response) : undefined
+    if (problem !== undefined) throw new RunError('answer_invalid', `interrupt ${id}: ${problem}`)
     const answer: Answer = { kind: 'interrupt', id, response }
-    return { answer, targetId: id, runId: found.runId, isOpen: found.status === 'open' }
+    return { answer, targetId: id, runId: found.runId, isOpen }
   }
 
   call(sent: Exclude<ClientAnswer, { kind: 'interrupt' }>) {

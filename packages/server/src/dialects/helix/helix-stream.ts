@@ -3,7 +3,7 @@
 import type { EndStatus } from '@millrace/dialects'
 import { helixDialect, type ResyncPosition, type StreamEvent } from '@millrace/dialects/helix'
 import type { BatchReader, ReadBatch } from '@millrace/log/internal'
-import { decodeCursor, type Entry } from '@millrace/protocol'
+import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
 import type { Services } from '../../routing/services.ts'
 import type { SessionIdentity } from '../../sessions/session-access.ts'
@@ -44,8 +44,8 @@ export class HelixStream {
   readonly #options: HelixStreamOptions
   readonly #positions = new Map<number, Partial<ResyncPosition>>()
   readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#positions.get(sequence) })
-  /** Sequence of the last entry that was written. */
-  #sequence: number
+  /** The cursor of the last entry that was written. At first the position that the client sent, which may be unproven. */
+  #cursor: string
   /** The last status that was sent. */
   #isPaused = false
   /** End status of the followed run, once it is paused or ended. */
@@ -58,7 +58,12 @@ export class HelixStream {
     this.#services = services
     this.#channel = channel
     this.#options = options
-    this.#sequence = decodeCursor(options.after).sequence
+    this.#cursor = options.after
+  }
+
+  /** Sequence of the last entry that was written. */
+  get #sequence(): number {
+    return decodeCursor(this.#cursor).sequence
   }
 
   /** Streams existing and new entries to the end. @throws any error except a truncated position */
@@ -118,12 +123,14 @@ export class HelixStream {
       if (isWaiting && batch === undefined) return
       if (isFirst) assertIncarnation(identity, reader.cursor)
       isFirst = false
-      if (batch && !(await this.#encode(batch))) return
+      if (batch && !(await this.#encode(batch, reader))) return
       if (!reader.isCaughtUp && !this.#isOver) continue
       // An active run needs no lookup.
       const isOpen = reader.status === 'active' && this.#status === undefined && !this.#isStopping
       const { ended, isPaused } = isOpen ? RUNNING : await this.#state(reader)
       if (ended !== undefined) {
+        // Proves a position that the client sent without a proof.
+        if (reader.cursor?.sequence === this.#sequence) this.#cursor = encodeCursor(reader.cursor)
         for (const event of this.#encoder.end(ended)) this.#write(event)
         await this.#flush()
         return
@@ -139,11 +146,11 @@ export class HelixStream {
   }
 
   /** Writes a batch of entries. Returns whether the connection is still open. */
-  async #encode({ entries, sequence }: ReadBatch): Promise<boolean> {
+  async #encode({ entries, cursor }: ReadBatch, reader: BatchReader): Promise<boolean> {
     const { runId } = this.#options
     for (const entry of entries) {
       if (entry.chunk.type === 'step-discarded' || entry.chunk.type === 'rewind') await this.#recordPosition(entry)
-      this.#sequence = entry.sequence
+      this.#cursor = encodeCursor(reader.cursorAt(entry.sequence))
       for (const event of this.#encoder.encode(await this.#resolved(entry))) this.#write(event)
       if (runId !== undefined && entry.origin.runId === runId) this.#status = statusAfter(entry, this.#status)
       if (entry.chunk.type === 'stop-requested') this.#isStopping = true
@@ -151,7 +158,7 @@ export class HelixStream {
       if (this.#text.length >= PAGE_BYTES && !(await this.#flush())) return false
       if (this.#isOver) break
     }
-    if (this.#status === undefined) this.#sequence = sequence
+    if (this.#status === undefined) this.#cursor = cursor
     return this.#flush()
   }
 
@@ -205,14 +212,11 @@ export class HelixStream {
     this.#write({ type: 'status', status: isPaused ? 'paused' : 'active' })
   }
 
+  /** Writes an event. Its id is the cursor to resume after it, which proves the position: the `sequence` in it proves nothing. */
   #write(event: StreamEvent): void {
-    const sequence =
-      event.type === 'chunk'
-        ? event.sequence
-        : event.type === 'end' || event.type === 'fail'
-          ? this.#sequence
-          : undefined
-    this.#text += `${sequence === undefined ? '' : `id: ${sequence}\n`}data: ${JSON.stringify(event)}\n\n`
+    const hasId =
+      event.type === 'end' || event.type === 'fail' || (event.type === 'chunk' && event.sequence !== undefined)
+    this.#text += `${hasId ? `id: ${this.#cursor}\n` : ''}data: ${JSON.stringify(event)}\n\n`
   }
 
   async #flush(): Promise<boolean> {

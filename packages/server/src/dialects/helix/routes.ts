@@ -24,7 +24,7 @@ import { optionalText } from '../../routing/schemas.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import { programNamed } from '../../runs/program.ts'
 import { answererOf, requesterOf } from '../../runs/requester.ts'
-import { runIdToResume, stopRun } from '../../runs/target-run.ts'
+import { stopRun } from '../../runs/target-run.ts'
 import { assertSameSession, reauthorizeSession, requireSession } from '../../sessions/session-access.ts'
 import { checkPosition, existingMessageHeaders, extractResumePosition } from '../../stream/resume-position.ts'
 import { callerInSession } from '../client-request/caller-in-session.ts'
@@ -62,7 +62,8 @@ export const helix = [
     method: 'POST',
     path: '/helix/:agent/resume',
     action: 'resume',
-    summary: 'For Helix Agents: resumes an interrupted run. If a run is open, follows it instead.',
+    summary:
+      'For Helix Agents: resumes an interrupted run, or rewinds the session to a checkpoint. If a run is open, follows it instead.',
     body: ResumeRequestSchema,
     replies: { 202: StartedSchema },
     streams: true,
@@ -70,10 +71,9 @@ export const helix = [
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
-      return replyWithReplacement(call, sessionId, async ({ run, last }, options) => {
+      return replyWithReplacement(call, sessionId, async ({ run }, options) => {
         if (run && body.mode === 'continue') return services.runtime.run(sessionId, run.runId)
-        const runId = runIdToResume({ run, last }, 'session')
-        return services.runtime.resume(sessionId, runId, { ...resumeOptionsOf(body), ...options })
+        return services.runtime.resume(sessionId, undefined, { ...resumeOptionsOf(body), ...options })
       })
     },
   }),

@@ -26,7 +26,7 @@ const MAX_CHARACTERS = 16 * 1024 * 1024
 export async function bufferedReply(
   call: RouteCall,
   turnRequest: TurnRequest,
-  encoder: Encoder<StreamChunk>,
+  encoder: (turn: AcceptedTurn) => Encoder<StreamChunk>,
 ): Promise<Reply> {
   const { services, request } = call
   const release = services.limiter.acquireStream(call.caller.principal)
@@ -35,7 +35,7 @@ export async function bufferedReply(
     const turn = await handleClientRequest(call, turnRequest)
     void recheckUntilReplied(call, turn, abortController)
     const signal = AbortSignal.any([request.signal, services.connections.draining, abortController.signal])
-    const chunks = await chunksOf(call, turn, encoder, signal).catch(error => {
+    const chunks = await chunksOf(call, turn, encoder(turn), signal).catch(error => {
       if (abortController.signal.aborted) throw abortController.signal.reason
       throw services.connections.draining.aborted ? draining() : error
     })

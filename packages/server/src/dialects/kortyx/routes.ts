@@ -10,7 +10,7 @@ import { json, type Reply } from '../../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { programNamed } from '../../runs/program.ts'
 import { callerInSession } from '../client-request/caller-in-session.ts'
-import type { TurnRequest } from '../client-request/handle-client-request.ts'
+import type { AcceptedTurn, TurnRequest } from '../client-request/handle-client-request.ts'
 import { userMessagesIn } from '../client-request/transcript.ts'
 import { replyWithRequestedRun } from '../run-stream/reply-with-requested-run.ts'
 import type { DialectFormat } from '../run-stream/run-stream.ts'
@@ -80,10 +80,10 @@ async function replyTo(call: RouteCall<ChatRequest>): Promise<Reply> {
           posted: { ...posted, ...(await answerByToken(call, turnRequest, resume)) } satisfies TurnRequest['posted'],
         }
   const turnIndex = posted.userMessages.length
-  const encoder = () =>
-    kortyxDialect.encoder({ sessionId, turnIndex, tokenOf: requestId => tokenFor(sessionId, requestId) })
+  const encoder = ({ identity }: AcceptedTurn) =>
+    kortyxDialect.encoder({ sessionId, turnIndex, tokenOf: requestId => tokenFor(identity, sessionId, requestId) })
   return body.stream === false
-    ? bufferedReply(call, turnWithAnswers, encoder())
+    ? bufferedReply(call, turnWithAnswers, encoder)
     : replyWithRequestedRun(call, turnWithAnswers, { dialectFormat, encoder })
 }
 

@@ -50,7 +50,7 @@ export const mui = [
       const turnRequest = { sessionId: body.conversationId, program, posted: clientRequestOf(body), data: dataOf(body) }
       return replyWithRequestedRun(call, turnRequest, {
         dialectFormat,
-        encoder: ({ runId }) => muiDialect.encoder({ runId }),
+        encoder: ({ run: { runId } }) => muiDialect.encoder({ runId }),
       })
     },
   }),

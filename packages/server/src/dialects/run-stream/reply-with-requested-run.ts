@@ -1,14 +1,13 @@
 import type { Encoder } from '@millrace/dialects'
-import type { Run } from '@millrace/runtime'
 import type { Reply } from '../../http/reply.ts'
 import type { RouteCall } from '../../routing/route.ts'
-import { handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
+import { type AcceptedTurn, handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
 import { type DialectFormat, streamRun } from './run-stream.ts'
 
 /** How a run is encoded for its client. */
 export interface TurnReplyOptions<Event> {
   readonly dialectFormat: DialectFormat<Event>
-  readonly encoder: (run: Run) => Encoder<Event>
+  readonly encoder: (turn: AcceptedTurn) => Encoder<Event>
 }
 
 /** Performs a client's request exactly once and streams its run. The stream slot is taken first. */
@@ -18,8 +17,8 @@ export async function replyWithRequestedRun<Event>(
   { dialectFormat, encoder }: TurnReplyOptions<Event>,
 ): Promise<Reply> {
   return withStreamSlot(call, async release => {
-    const { caller, ...turn } = await handleClientRequest(call, turnRequest)
-    return streamRun(call, caller, { ...turn, encoder: encoder(turn.run), dialectFormat, release })
+    const turn = await handleClientRequest(call, turnRequest)
+    return streamRun(call, turn.caller, { ...turn, encoder: encoder(turn), dialectFormat, release })
   })
 }
 

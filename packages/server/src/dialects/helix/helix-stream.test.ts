@@ -1,0 +1,89 @@
+// Positions in a Helix stream: ids that prove an entry of this log, and bare sequences that do not.
+
+import type { StreamEvent } from '@millrace/dialects/helix'
+import { decodeCursor } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { openTwoUserServer, type ReadReply, type TwoUserServer } from '../../routing/two-user-server.fixture.ts'
+
+interface Received {
+  readonly id: string | undefined
+  readonly event: StreamEvent
+}
+
+const receivedIn = ({ text }: ReadReply): Received[] =>
+  text
+    .split('\n\n')
+    .filter(block => block.includes('data: '))
+    .map(block => ({
+      id: /^id: (.*)$/m.exec(block)?.[1],
+      event: JSON.parse(/^data: (.*)$/m.exec(block)?.[1] ?? ''),
+    }))
+
+const start = (at: TwoUserServer, agent: string, message = 'Hello', more: object = {}) =>
+  at.send({
+    path: `/api/helix/${agent}/start`,
+    body: { sessionId: 's', message, messageId: message, ...more },
+    headers: { accept: 'text/event-stream' },
+  })
+
+/** How a client names its position. */
+const WAYS = {
+  'Last-Event-ID': (id: string) => ({ path: '', headers: { 'last-event-id': id } }),
+  'X-Resume-From-Sequence': (id: string) => ({ path: '', headers: { 'x-resume-from-sequence': id } }),
+  fromSequence: (id: string) => ({ path: `&fromSequence=${id}`, headers: {} }),
+}
+
+const follow = async (at: TwoUserServer, way: keyof typeof WAYS, id: string): Promise<ReadReply> => {
+  const { path, headers } = WAYS[way](id)
+  return at.send({ path: `/api/helix/echo/sse?sessionId=s${path}`, headers: headers as Record<string, string> })
+}
+
+const openServer = () => openTwoUserServer({ log: { coalesceMs: 0 } })
+
+describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', way => {
+  test('law 2: is the id of an event, a cursor with the sequence of its chunk, and the rest follows', async () => {
+    const at = openServer()
+    const received = receivedIn(await start(at, 'echo'))
+    const ids = received.flatMap(({ id, event }) => {
+      if (id === undefined) return []
+      const { sequence, incarnation } = decodeCursor(id)
+      expect(incarnation).toBeDefined()
+      if (event.type === 'chunk') expect(event.sequence).toBe(sequence)
+      return [id]
+    })
+    expect(ids.length).toBeGreaterThan(5)
+    // The end repeats the last position.
+    expect([received.at(-1)?.event.type, ids.at(-1)]).toEqual(['end', ids.at(-2)])
+    for (const id of new Set(ids)) {
+      const from = received.slice(received.findLastIndex(one => one.id === id && one.event.type === 'chunk') + 1)
+      expect([id, receivedIn(await follow(at, way, id))]).toEqual([id, from])
+    }
+  })
+
+  test('law 2: is truncated if the session was deleted and created again, even with the same content', async () => {
+    const at = openServer()
+    const before = receivedIn(await start(at, 'echo'))
+    await at.send({ path: '/api/sessions/s', method: 'DELETE' })
+    const again = receivedIn(await start(at, 'echo'))
+    expect(again.map(({ event }) => event.type)).toEqual(before.map(({ event }) => event.type))
+    for (const { id } of before) {
+      if (id === undefined) continue
+      const received = receivedIn(await follow(at, way, id))
+      expect([id, received.map(({ event }) => event.type)]).toEqual([id, ['truncated']])
+    }
+  })
+
+  test('is unproven as a bare sequence: it is accepted, and the next ids prove', async () => {
+    const at = openServer()
+    const received = receivedIn(await start(at, 'echo'))
+    const { sequence = 0 } = received.flatMap(({ event }) => (event.type === 'chunk' ? event : [])).at(-1) ?? {}
+    for (const bare of [2, sequence]) {
+      const rest = receivedIn(await follow(at, way, `${bare}`))
+      expect(rest.at(-1)).toEqual(received.at(-1))
+      for (const { id } of rest) if (id !== undefined) expect(decodeCursor(id).incarnation).toBeDefined()
+    }
+    await at.send({ path: '/api/sessions/s', method: 'DELETE' })
+    await start(at, 'echo', 'Other')
+    expect(receivedIn(await follow(at, way, '2')).at(-1)?.event.type).toBe('end')
+  })
+})
