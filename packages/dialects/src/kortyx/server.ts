@@ -95,7 +95,8 @@ class SequentialReplies implements ForeignReply {
   async *[Symbol.asyncIterator](): AsyncGenerator<readonly DecodedChunk[], void, undefined> {
     yield* this.#reply
     for (const next of this.#next) {
-      if (this.#reply.status === undefined) return
+      // A later reply must not replace a failure.
+      if (this.#reply.status === undefined || this.#reply.status === 'failed') return
       this.#reply = await next()
       yield* this.#reply
     }
