@@ -8,7 +8,6 @@ import {
   ProtocolError,
 } from '@millrace/protocol'
 import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
-import { jsonOrText } from '../dialect/json-or-text.ts'
 import { RunDecoder } from '../dialect/run-decoder.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
@@ -22,7 +21,7 @@ import {
   requestInCustomEvent,
 } from './decode/foreign-interrupts.ts'
 import { chunksOf, diffSnapshot, historyChunksOf, StreamedParts } from './decode/snapshot-diff.ts'
-import { type EventContext, eventToChunk, outputOf } from './events/event-to-chunk.ts'
+import { type EventContext, eventToChunk, inputOf, outputOf } from './events/event-to-chunk.ts'
 import { EXTENSION } from './events/extension.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiMessage, EventOf } from './types.ts'
 
@@ -222,7 +221,7 @@ export class AgUiDecoder extends RunDecoder<AgUiEvent> {
     // A supplement with the complete chunk makes parsing unnecessary.
     const supplement = event.metadata?.millrace
     const isSupplied = supplement === null || (typeof supplement === 'object' && 'type' in supplement)
-    const input = isSupplied ? null : inputOf(call)
+    const input = isSupplied ? null : inputOf(call.text)
     return this.#decodeWith(event, { toolName: call.toolName, input })
   }
 
@@ -295,7 +294,7 @@ export class AgUiDecoder extends RunDecoder<AgUiEvent> {
   #approvalRequestOf({ id: approvalId, toolCallId, expiresAt, metadata }: AgUiInterrupt): Chunk | undefined {
     if (toolCallId === undefined) return undefined
     const call = this.#inputs.get(toolCallId)
-    const { toolName = call?.toolName, input = call && inputOf(call) } = metadata ?? {}
+    const { toolName = call?.toolName, input = call && inputOf(call.text) } = metadata ?? {}
     if (typeof toolName !== 'string' || input === undefined) return undefined
     return { type: 'tool-approval-request', toolCallId, toolName, approvalId, input, ...deadlineOf(expiresAt) }
   }
@@ -329,8 +328,6 @@ export class AgUiDecoder extends RunDecoder<AgUiEvent> {
     return this.#event({ type: kind === 'text' ? 'TEXT_MESSAGE_END' : 'REASONING_MESSAGE_END', messageId: id })
   }
 }
-
-const inputOf = ({ text }: StreamedCall) => (text === '' ? {} : jsonOrText(text))
 
 function statusOf({ outcome }: EventOf<'RUN_FINISHED'>): EndStatus {
   return outcome?.type === 'cancelled' ? 'interrupted' : 'completed'

@@ -15,6 +15,8 @@ const STATUSES: ReadonlySet<unknown> = new Set(['completed', 'failed', 'interrup
 export class KortyxDecoder extends RunDecoder<KortyxChunk> {
   /** The tokens of requests, by request id. */
   readonly tokens: Map<string, string>
+  /** The requests of ours that are answered by JSON: Kortyx has no forms. */
+  readonly forms: Set<string>
   #hasInterrupt = false
   /** Number of ended texts by id, since servers may reuse an id. */
   readonly #ended = new Map<string, number>()
@@ -22,9 +24,10 @@ export class KortyxDecoder extends RunDecoder<KortyxChunk> {
   readonly #streamedNodes = new Set<string | undefined>()
   #messages = 0
 
-  constructor(tokens: Map<string, string> = new Map()) {
+  constructor(tokens: Map<string, string> = new Map(), forms: Set<string> = new Set()) {
     super()
     this.tokens = tokens
+    this.forms = forms
   }
 
   protected override decodeNext(event: KortyxChunk): readonly DecodedChunk[] {
@@ -53,6 +56,7 @@ export class KortyxDecoder extends RunDecoder<KortyxChunk> {
       throw new ProtocolError('invalid-chunk', 'chunk tool-result.content: expected { chunk }')
     validated(chunk)
     const origin = expectOrigin(value) ?? guest
+    if (chunk.type === 'interrupt' && chunk.input.kind === 'form') this.forms.add(chunk.interruptId)
     if (!value && chunk.type === 'run-finished') this.end(chunk.status)
     return [origin ? { chunk, origin } : { chunk }]
   }
