@@ -109,3 +109,15 @@ test('shows earlier messages of the session before new ones and sends them with 
   await expect.poll(() => server.calls).toBe(3)
   await page.shows('ready', ...before, ...both, ...both)
 })
+
+test('a client tool that throws is sent as an error', async () => {
+  const { server, url } = await openAgUi()
+  const locate = () => {
+    throw new Error('no signal')
+  }
+  const page = new Page({ connection: agUi({ api: url }), tools: { locate } })
+  await page.chat.sendMessage('locate me')
+  await expect.poll(() => server.inputs.length).toBe(2)
+  const result = server.inputs[1]?.messages.find(({ role }) => role === 'tool')
+  expect(result).toMatchObject({ content: 'no signal', error: 'no signal' })
+})

@@ -147,6 +147,23 @@ describe('malformed streams', () => {
     expect(reconnectToStream).not.toHaveBeenCalled()
   })
 
+  test.each([
+    [{ type: 'error', errorText: 'overloaded' }, 'overloaded', 'finish error'],
+    [
+      { type: 'message-metadata', metadata: 5 },
+      'chunk message-metadata.metadata: expected an object',
+      'finish disconnect error',
+    ],
+  ])('law 7: fails the reply at %j although a later finish arrived before it', async (chunk, message, finish) => {
+    const chunks = [...hello.slice(0, 3), chunk, hello[3], hello[5]].map((chunk, sequence) => ({ sequence, chunk }))
+    // In another order: the missing one comes last.
+    const { turn, log, calls, messages } = chatOf([...chunks.filter(one => one.chunk !== chunk), chunks[3]])
+    await turn()
+    expect(log).toEqual(['error STREAM_ERROR', finish])
+    expect(calls.errors).toMatchObject([{ message }])
+    expect(messages()[1]).toMatchObject({ status: 'error', parts: [{ text: 'Hello' }] })
+  })
+
   test('shows no reply that fails before its first chunk', async () => {
     const { turn, log, messages } = chatOf([{ type: 'error', errorText: 'overloaded' }])
     await turn()

@@ -102,7 +102,7 @@ export class ReplyReader {
     this.#options.onOpen()
     for (;;) {
       const error = await this.#read(stream)
-      if (this.#order.isEnded) return { outcome: 'finished' }
+      if (this.#order.isEnded && !this.#failure) return { outcome: 'finished' }
       if (this.#isStopped) return { outcome: 'stopped' }
       this.#isDropped = true
       this.#options.onDrop(error)
@@ -180,6 +180,7 @@ export class ReplyReader {
   }
 
   #take(chunks: () => readonly ChatMessageChunk[]): void {
+    if (this.#failure) return
     const { next } = this.#order
     try {
       for (const chunk of chunks()) {
@@ -187,8 +188,9 @@ export class ReplyReader {
         if (this.#options.onChunk(chunk) || this.#order.next !== next) this.#progressed()
       }
     } catch (error) {
-      // Another stream may bring a missing chunk, but an invalid one stays invalid.
-      this.#failure = { error, isFinal: (error as { readonly code?: unknown }).code !== 'too-large' }
+      // Another stream may bring a missing chunk, but an invalid one stays invalid, and a reply that has ended does not continue.
+      const isMissing = (error as { readonly code?: unknown }).code === 'too-large' && !this.#order.isEnded
+      this.#failure = { error, isFinal: !isMissing }
     }
     // Cancelling ends the pending read.
     if (this.#failure || this.#order.isEnded) this.#release()

@@ -7,8 +7,8 @@ import {
   type PendingRef,
   ProtocolError,
 } from '@millrace/protocol'
-import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
-import { jsonOrText } from '../dialect/json-or-text.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
+import { RunDecoder } from '../dialect/run-decoder.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import {
@@ -21,7 +21,7 @@ import {
   requestInCustomEvent,
 } from './decode/foreign-interrupts.ts'
 import { chunksOf, diffSnapshot, historyChunksOf, StreamedParts } from './decode/snapshot-diff.ts'
-import { type EventContext, eventToChunk, outputOf } from './events/event-to-chunk.ts'
+import { type EventContext, eventToChunk, inputOf, outputOf } from './events/event-to-chunk.ts'
 import { EXTENSION } from './events/extension.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiMessage, EventOf } from './types.ts'
 
@@ -40,8 +40,7 @@ interface Subagent {
 }
 
 /** Decodes a stream of AG-UI, from Millrace or from a foreign server. */
-export class AgUiDecoder implements Decoder<AgUiEvent> {
-  #status: EndStatus | undefined
+export class AgUiDecoder extends RunDecoder<AgUiEvent> {
   /** The run id, if the server is a Millrace server. Message ids begin with it. */
   #runId: string | undefined
   #messageId: string | undefined
@@ -66,14 +65,11 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   #isHistoryEmitted = false
 
   constructor(posted: readonly AgUiMessage[] = []) {
+    super()
     this.#posted = posted
   }
 
-  get status(): EndStatus | undefined {
-    return this.#status
-  }
-
-  decode(event: AgUiEvent): readonly DecodedChunk[] {
+  protected override decodeNext(event: AgUiEvent): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
     const decoded = this.#chunks(event)
@@ -176,7 +172,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   #started(event: EventOf<'RUN_STARTED'>): readonly DecodedChunk[] {
-    this.#status = undefined
+    this.endStatus = undefined
     const ours = event.metadata?.millrace as { readonly runId?: unknown } | null | undefined
     if (typeof ours?.runId !== 'string') return [{ chunk: { type: 'start' } }]
     this.#runId = ours.runId
@@ -188,7 +184,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     if (event.name === EXTENSION) return this.#extension(event)
     const request = event.metadata?.millrace === undefined ? requestInCustomEvent(event) : undefined
     if (!request) return this.#decodeWith(event, {})
-    this.#status = 'paused'
+    this.endStatus = 'paused'
     return [this.#decodedChunk(request.chunk, event), this.#paused([request.awaits])]
   }
 
@@ -227,7 +223,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     // A supplement with the complete chunk makes parsing unnecessary.
     const supplement = event.metadata?.millrace
     const isSupplied = supplement === null || (typeof supplement === 'object' && 'type' in supplement)
-    const input = isSupplied ? null : inputOf(call)
+    const input = isSupplied ? null : inputOf(call.text)
     return this.#decodeWith(event, { toolName: call.toolName, input })
   }
 
@@ -245,7 +241,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     const supplement = metadata?.millrace
     const calls = outcome?.type === 'success' ? pendingCallIdsOf(outcome.pendingToolCallIds) : []
     if (outcome?.type === 'interrupt' || calls.length > 0) {
-      this.#status = 'paused'
+      this.endStatus = 'paused'
       if (supplement !== undefined) return NONE
       return [
         ...this.#requestsOf(outcome?.type === 'interrupt' ? outcome.interrupts : []),
@@ -253,11 +249,11 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
       ]
     }
     if (this.#awaits.length > 0 && outcome === undefined) {
-      this.#status = 'paused'
+      this.endStatus = 'paused'
       return NONE
     }
     const chunk = applySupplement(eventToChunk(event, {} as EventContext), supplement)
-    this.#status = chunk?.type === 'run-finished' ? chunk.status : statusOf(event)
+    this.endStatus = chunk?.type === 'run-finished' ? chunk.status : statusOf(event)
     const decoded = chunk === undefined ? [] : [this.#decodedChunk(chunk, event)]
     if (supplement !== undefined || result === undefined) return decoded
     return [this.#decodedChunk({ type: 'output', output: result }, event), ...decoded]
@@ -266,7 +262,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   #failed(event: EventOf<'RUN_ERROR'>): readonly DecodedChunk[] {
     const supplement = event.metadata?.millrace
     const chunk = applySupplement(eventToChunk(event, {} as EventContext), supplement)
-    this.#status = 'failed'
+    this.end('failed')
     const decoded = chunk === undefined ? [] : [this.#decodedChunk(chunk, event)]
     if (supplement !== undefined) return decoded
     const { message, code } = event
@@ -300,7 +296,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   #approvalRequestOf({ id: approvalId, toolCallId, expiresAt, metadata }: AgUiInterrupt): Chunk | undefined {
     if (toolCallId === undefined) return undefined
     const call = this.#inputs.get(toolCallId)
-    const { toolName = call?.toolName, input = call && inputOf(call) } = metadata ?? {}
+    const { toolName = call?.toolName, input = call && inputOf(call.text) } = metadata ?? {}
     if (typeof toolName !== 'string' || input === undefined) return undefined
     return { type: 'tool-approval-request', toolCallId, toolName, approvalId, input, ...deadlineOf(expiresAt) }
   }
@@ -332,8 +328,6 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return this.#event({ type: kind === 'text' ? 'TEXT_MESSAGE_END' : 'REASONING_MESSAGE_END', messageId: id })
   }
 }
-
-const inputOf = ({ text }: StreamedCall) => (text === '' ? {} : jsonOrText(text))
 
 function statusOf({ outcome }: EventOf<'RUN_FINISHED'>): EndStatus {
   return outcome?.type === 'cancelled' ? 'interrupted' : 'completed'

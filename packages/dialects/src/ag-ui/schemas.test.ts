@@ -78,6 +78,26 @@ test('asks for another reply only without an answer to an interrupt', () => {
   }
 })
 
+test('prefers the response to a call over its result in the messages, which is text, and takes its error', () => {
+  const posted = input({
+    messages: [
+      { id: 't1', role: 'tool', toolCallId: 'c1', content: '5' },
+      { id: 't2', role: 'tool', toolCallId: 'c2', content: '{"a":1}' },
+      { id: 't3', role: 'tool', toolCallId: 'c3', content: 'no signal' },
+    ],
+    resume: [
+      { interruptId: 'tool:c1', status: 'resolved', payload: 5 },
+      { interruptId: 'tool:c2', status: 'resolved', payload: '{"a":1}' },
+      { interruptId: 'tool:c3', status: 'cancelled', payload: 'no signal' },
+    ],
+  })
+  expect(clientRequestOf(posted).answers).toEqual([
+    { kind: 'tool-result', id: 'c1', output: 5 },
+    { kind: 'tool-result', id: 'c2', output: '{"a":1}' },
+    { kind: 'tool-result', id: 'c3', error: 'no signal' },
+  ])
+})
+
 test('reports instructions of a client as forbidden content', () => {
   const message = { id: 's', role: 'developer' as const, content: 'Obey.' }
   expect(clientRequestOf(input({ messages: [message] })).forbiddenContent).toContain('message s')

@@ -1,7 +1,13 @@
 // The request body of an AG-UI client, and the content of it that a client may send.
 
 import * as z from 'zod'
-import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
+import {
+  type ClientAnswer,
+  type ClientMessage,
+  type ClientRequest,
+  mergeAnswers,
+  type UserPart,
+} from '../dialect/client-request.ts'
 import { anyJson, anyObject } from '../dialect/schemas.ts'
 import { outputOf } from './events/event-to-chunk.ts'
 import { answerFromResume, isUndecided } from './events/interrupts.ts'
@@ -89,7 +95,7 @@ export function clientRequestOf({ messages, resume = [] }: RunAgentInput): Clien
   return {
     userMessages: messages.filter(({ role }) => role === 'user').map(clientMessageOf),
     endsWithUserMessage,
-    answers: [...results, ...answers],
+    answers: mergeAnswers(results, answers),
     ...(instruction && {
       forbiddenContent: `message ${instruction.id}: expected no instructions: only the agent sets them`,
     }),

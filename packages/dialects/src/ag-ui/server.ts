@@ -1,6 +1,6 @@
 // Client for a server of AG-UI: posts the body of `HttpAgent` and reads the events of the response.
 
-import type { JsonObject, Message } from '@millrace/protocol'
+import type { JsonObject, Message, Part, ToolPart } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
 import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
@@ -9,7 +9,7 @@ import type { WireEvent } from '../http/event-reader.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
 import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { AgUiDecoder } from './decoder.ts'
-import { type AgUiResume, interruptIdsOf } from './events/interrupts.ts'
+import { type AgUiResume, callInterruptIdOf, interruptIdsOf } from './events/interrupts.ts'
 import { aguiMessagesOf } from './messages/agui-messages.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiMessage } from './types.ts'
 
@@ -43,6 +43,7 @@ export class AgUiServer implements ForeignServer {
   /** Ids of the interrupts of the server, and those ids by tool call. */
   readonly #interrupts = new Set<string>()
   readonly #byCall = new Map<string, string>()
+  #isMillrace = false
 
   constructor(options: AgUiOptions) {
     this.options = options
@@ -85,6 +86,7 @@ export class AgUiServer implements ForeignServer {
 
   /** Remembers the interrupts of an event. Returns the event. */
   protected remembered(event: AgUiEvent | undefined): AgUiEvent | undefined {
+    if (event?.type === 'RUN_STARTED') this.#isMillrace = event.metadata?.millrace !== undefined
     if (event?.type === 'RUN_FINISHED' && event.outcome?.type === 'interrupt')
       this.#rememberInterrupts(event.outcome.interrupts)
     return event
@@ -99,7 +101,10 @@ export class AgUiServer implements ForeignServer {
 
   /** The response to an interrupt. Results of calls are in the messages, too. */
   #resumeEntriesOf(answer: ClientAnswer): AgUiResume[] {
-    const interruptId = interruptIdsOf(answer).find(id => this.#interrupts.has(id)) ?? this.#byCall.get(answer.id)
+    // A Millrace server takes every result as a response, which keeps its type. The messages have it as text.
+    const ownId = this.#isMillrace && answer.kind === 'tool-result' ? callInterruptIdOf(answer.id) : undefined
+    const interruptId =
+      ownId ?? interruptIdsOf(answer).find(id => this.#interrupts.has(id)) ?? this.#byCall.get(answer.id)
     if (interruptId === undefined) return []
     switch (answer.kind) {
       case 'approval': {
@@ -109,7 +114,7 @@ export class AgUiServer implements ForeignServer {
       case 'interrupt':
         return [{ interruptId, status: 'resolved', payload: answer.response }]
       case 'tool-result':
-        if ('error' in answer) return [{ interruptId, status: 'cancelled' }]
+        if ('error' in answer) return [{ interruptId, status: 'cancelled', ...(ownId && { payload: answer.error }) }]
         return [{ interruptId, status: 'resolved', payload: answer.output }]
     }
   }
@@ -121,11 +126,17 @@ export const decoderFor = ({ messages }: JsonObject): AgUiDecoder =>
 
 const runName = (runId: string, nth: number): string => (nth === 1 ? runId : `${runId}-${nth}`)
 
+const isFailed = (part: Part): part is ToolPart & { readonly errorText: string } =>
+  'toolCallId' in part && part.state === 'output-error' && part.errorText !== undefined
+
 /** A message with the ids of the server. A Millrace server prefixes them with the run, a foreign server has one for each text. */
 function serverMessagesOf(message: Message, foreignId: string | undefined): AgUiMessage[] {
   const prefix = `${message.id}/`
   const idPrefix = foreignId?.includes('::') ? `${foreignId}/` : ''
-  return aguiMessagesOf({ messages: [message] }).map(converted => {
+  const errors = new Map(message.parts.flatMap(part => (isFailed(part) ? [[part.toolCallId, part.errorText]] : [])))
+  return aguiMessagesOf({ messages: [message] }).map(one => {
+    const error = one.role === 'tool' ? errors.get(one.toolCallId) : undefined
+    const converted = error === undefined ? one : { ...one, error }
     if (converted.id.startsWith(prefix)) return { ...converted, id: idPrefix + converted.id.slice(prefix.length) }
     return foreignId === undefined ? converted : { ...converted, id: foreignId }
   })

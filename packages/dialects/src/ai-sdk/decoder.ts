@@ -1,5 +1,6 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
-import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
+import { RunDecoder } from '../dialect/run-decoder.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
@@ -10,8 +11,7 @@ import type { UIMessageChunk } from './types.ts'
 const NONE: readonly DecodedChunk[] = []
 
 /** Decodes a UI message stream, from Millrace or from a server of the AI SDK. */
-export class AiSdkDecoder implements Decoder<UIMessageChunk> {
-  #status: EndStatus | undefined
+export class AiSdkDecoder extends RunDecoder<UIMessageChunk> {
   #messageId: string | undefined
   #steps = 0
   readonly #approvals = new Map<string, string>()
@@ -20,11 +20,7 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
   /** Ids of calls without a result that this side may have to answer. */
   readonly #openCalls = new Set<string>()
 
-  get status(): EndStatus | undefined {
-    return this.#status
-  }
-
-  decode(event: UIMessageChunk): readonly DecodedChunk[] {
+  protected override decodeNext(event: UIMessageChunk): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
@@ -53,9 +49,9 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
     validated(chunk)
     const origin = expectOrigin(value)
     if (origin) return [{ chunk, origin }]
-    if (chunk.type === 'run-finished') this.#status = chunk.status
-    else if (chunk.type === 'run-paused') this.#status = 'paused'
-    else if (chunk.type === 'run-resumed') this.#status = undefined
+    if (chunk.type === 'run-finished') this.end(chunk.status)
+    else if (chunk.type === 'run-paused') this.endStatus = 'paused'
+    else if (chunk.type === 'run-resumed') this.endStatus = undefined
     return [this.#decoded(chunk, guest)]
   }
 
@@ -69,7 +65,8 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
   /** Updates the status of the run. */
   #updateStatus(event: UIMessageChunk, chunk: Chunk | undefined): void {
     // The supplement of a finish has the real reason: clients may be sent another one so that they do not send again.
-    this.#status = statusAfter(this.#status, chunk?.type === 'finish' ? chunk : event, this.#openCalls.size > 0)
+    this.endStatus = statusAfter(this.endStatus, chunk?.type === 'finish' ? chunk : event, this.#openCalls.size > 0)
+    if (event.type === 'error') this.end('failed')
     switch (event.type) {
       case 'tool-input-available':
         if (!event.providerExecuted) this.#openCalls.add(event.toolCallId)

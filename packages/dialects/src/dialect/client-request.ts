@@ -45,3 +45,15 @@ export interface ClientRequest {
    */
   readonly regenerate?: boolean | string | undefined
 }
+
+/**
+ * The answers of a request that has some of them twice: in its transcript, as text whose type has to be guessed, and beside it. The ones beside it win.
+ */
+export function mergeAnswers(
+  inTranscript: readonly ClientAnswer[],
+  besideTranscript: readonly ClientAnswer[],
+): readonly ClientAnswer[] {
+  const results = new Set(besideTranscript.flatMap(({ kind, id }) => (kind === 'tool-result' ? [id] : [])))
+  const others = inTranscript.filter(({ kind, id }) => kind !== 'tool-result' || !results.has(id))
+  return [...others, ...besideTranscript]
+}

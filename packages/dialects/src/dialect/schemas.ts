@@ -3,6 +3,7 @@
 import type { Json, JsonObject } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import * as z from 'zod'
+import type { ClientAnswer } from './client-request.ts'
 
 /** Any JSON value. It is not copied. */
 export const anyJson = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })
@@ -10,7 +11,7 @@ export const anyJson = z.custom<Json>(value => value !== undefined, 'expected JS
 /** Any object. It is not copied. */
 export const anyObject = z.custom<JsonObject>(isObject, 'expected an object').meta({ type: 'object' })
 
-/** Answers that a client sends beside its transcript, if the transcript has no field for them. */
+/** Answers that a client sends beside its transcript, if the transcript has no field for them, or has results as text. */
 export const AnswersSchema = z.array(
   z.discriminatedUnion('kind', [
     z.strictObject({
@@ -19,7 +20,18 @@ export const AnswersSchema = z.array(
       approved: z.boolean(),
       reason: z.string().optional(),
     }),
-    z.strictObject({ kind: z.literal('tool-result'), id: z.string(), output: anyJson }),
+    z
+      .strictObject({
+        kind: z.literal('tool-result'),
+        id: z.string(),
+        output: anyJson.optional(),
+        error: z.string().optional(),
+      })
+      .refine(
+        ({ output, error }) => (output === undefined) !== (error === undefined),
+        'expected either output or error',
+      )
+      .meta({ oneOf: [{ required: ['output'] }, { required: ['error'] }] }),
     z.strictObject({ kind: z.literal('interrupt'), id: z.string(), response: anyJson }),
   ]),
-)
+) as unknown as z.ZodType<ClientAnswer[]> // A refinement does not narrow the type.

@@ -1,6 +1,6 @@
 import type { EndStatus } from './dialect.ts'
 
-/** The status of a run after an event of the AI SDK or of MUI X Chat, which share these event types. An earlier status wins, except over an error. */
+/** The status of a run after an event of the AI SDK or of MUI X Chat, which share these event types. An earlier status wins, and a failure stays (law 7). */
 export function statusAfter(
   status: EndStatus | undefined,
   { type, finishReason }: { readonly type: string; readonly finishReason?: unknown },
@@ -8,13 +8,11 @@ export function statusAfter(
 ): EndStatus | undefined {
   switch (type) {
     case 'start':
-      return undefined
+      return status === 'failed' ? status : undefined
     case 'finish':
       return status ?? statusOfFinish(finishReason, isWaiting)
     case 'abort':
       return status ?? 'interrupted'
-    case 'error':
-      return 'failed'
     default:
       return status
   }

@@ -57,6 +57,8 @@ export class HttpReply<Event> implements ForeignReply {
       // Chunks before an error are delivered first.
       if (chunks.length > 0) yield chunks
       if (failed) throw failed.error
+      // Nothing counts after a failure, and some servers keep the connection open.
+      if (this.status === 'failed') return
     }
   }
 }

@@ -11,6 +11,7 @@ import {
 } from '../dialect/validate.ts'
 import { EXTENSION, eventToChunk } from './events/event-to-chunk.ts'
 import type {
+  CustomEventChunk,
   RunPausedChunk,
   StreamChunk,
   StreamChunkEvent,
@@ -47,6 +48,10 @@ const TEXT_BREAKS: ReadonlySet<string> = new Set([
 export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   #status: EndStatus | undefined
   #isWaiting = false
+  /** Whether the stream is from Millrace. It has the status of its runs then. */
+  #isMillrace = false
+  /** Whether the run of a foreign server failed. Later events are ignored until another run begins (law 7). */
+  #hasFailed = false
   #sequence = 0
   /** The main agent: the first one that is not a sub-agent. */
   #rootId: string | undefined
@@ -71,6 +76,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   }
 
   decode(event: StreamEvent | StreamMessage): readonly DecodedChunk[] {
+    if (this.#hasFailed && !isRunResumed(event)) return []
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
     switch (event.type) {
@@ -108,8 +114,18 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const decodedChunks = chunks.map(decoded => this.#decodedChunk(decoded, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false
+    this.#hasFailed = false
     for (const decoded of chunks) this.#trackState(decoded, isChild)
+    this.#isMillrace ||= millrace !== undefined || isExtension(chunk)
+    if (chunk.type === 'error' && chunk.recoverable === false && !isChild) this.#failForeignRun()
     return decodedChunks
+  }
+
+  /** A run of Millrace ends with its `run-finished`. */
+  #failForeignRun(): void {
+    if (this.#isMillrace) return
+    this.#status = 'failed'
+    this.#hasFailed = true
   }
 
   #decodedChunk(chunk: Chunk, event: StreamChunkEvent, isChild: boolean): DecodedChunk {
@@ -148,7 +164,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'thinking':
         return this.#thinking(chunk)
       case 'custom':
-        return chunk.eventName === EXTENSION ? [extensionIn(chunk.data)] : listOf(eventToChunk(chunk))
+        return isExtension(chunk) ? [extensionIn(chunk.data)] : listOf(eventToChunk(chunk))
       case 'tool_end':
         if (chunk.error === undefined) return listOf(eventToChunk(chunk))
         return this.#failure(chunk)
@@ -247,7 +263,10 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   #fail(error: string): readonly DecodedChunk[] {
     const chunks = this.#status === undefined ? this.#allClosed() : []
     if (this.#status === undefined && !this.#hasError) chunks.push({ type: 'error', message: error })
-    if (this.#status === undefined || this.#status === 'paused') this.#status = 'failed'
+    if (this.#status === undefined || this.#status === 'paused') {
+      this.#status = 'failed'
+      this.#failForeignRun()
+    }
     return chunks.map(chunk => ({ chunk }))
   }
 
@@ -314,6 +333,13 @@ function checkEvent({ sequence, chunk }: StreamChunkEvent): void {
   expectOptionalString(chunk.agentId, 'chunk.agentId')
   if (chunk.type === 'custom') expectString(chunk.eventName, 'chunk custom.eventName')
 }
+
+const isExtension = (chunk: StreamChunk): chunk is CustomEventChunk =>
+  chunk.type === 'custom' && chunk.eventName === EXTENSION
+
+/** Whether an event says that a run continues, or begins again from a checkpoint. */
+const isRunResumed = (event: StreamEvent | StreamMessage | null): boolean =>
+  (event?.type === 'chunk' ? (event.chunk as StreamChunk | null | undefined)?.type : event?.type) === 'run_resumed'
 
 const clientToolRef = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
 

@@ -180,7 +180,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
         return [encoded(chunk, context)]
       case 'error':
         this.#error = chunk.message
-        return [encoded(chunk, context)]
+        return [withOwnMark(encoded(chunk, context))]
       case 'stop-requested':
         if (chunk.runId === this.#runId) this.#stopReason = chunk.reason
         return [extension(chunk, base)]
@@ -320,6 +320,9 @@ function withSupplement(chunk: Chunk, helix: StreamChunk): StreamChunkEvent {
     ? { type: 'chunk', chunk: helix }
     : { type: 'chunk', chunk: helix, millrace: supplement }
 }
+
+/** Marks an event as ours even if it needs no supplement: a decoder takes an error of a foreign server for the end of the run. */
+const withOwnMark = (event: StreamChunkEvent): StreamChunkEvent => ({ ...event, millrace: event.millrace ?? {} })
 
 function encoded(chunk: Chunk, context: ChunkContext): StreamChunkEvent {
   const helix = chunkToEvent(chunk, context)

@@ -62,8 +62,8 @@ class HelixReply implements ForeignReply {
         if (sequence !== undefined) this.position = { id: idOf(wire, sequence), sequence }
         if (decodedChunks.length > 0) yield decodedChunks
       }
-      // The stream of a session stays open during a pause, but the reply is complete.
-      if (this.decoder.isWaiting) return
+      // The stream of a session stays open during a pause and after an error, but the reply is complete.
+      if (this.decoder.isWaiting || this.status === 'failed') return
     }
   }
 }

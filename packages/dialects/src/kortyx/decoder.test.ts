@@ -11,11 +11,11 @@ function decodeAll(...events: StreamChunk[]): { readonly chunks: Chunk[]; readon
 
 const DONE: StreamChunk = { type: 'done' }
 
-test('law 7: reports failed, paused or completed at done, and no status before', () => {
+test('law 7: reports failed at an error, paused or completed at done, and no status before', () => {
   const question = { type: 'interrupt', requestId: 'q', resumeToken: 't' } as const
   expect(decodeAll({ type: 'status', message: 'on it' }).status).toBeUndefined()
   expect(decodeAll(DONE).status).toBe('completed')
-  expect(decodeAll({ type: 'error', message: 'no' }).status).toBeUndefined()
+  expect(decodeAll({ type: 'error', message: 'no' }).status).toBe('failed')
   expect(decodeAll({ type: 'error', message: 'no' }, DONE).status).toBe('failed')
   expect(decodeAll({ ...question, input: { kind: 'text', multiple: false } }, DONE).status).toBe('paused')
   // A `done` of ours without a status means a dropped connection.

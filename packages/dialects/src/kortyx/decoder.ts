@@ -1,5 +1,6 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
-import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
+import { RunDecoder } from '../dialect/run-decoder.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOptionalString, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { eventToChunk } from './events/event-to-chunk.ts'
@@ -11,11 +12,11 @@ const NONE: readonly DecodedChunk[] = []
 const STATUSES: ReadonlySet<unknown> = new Set(['completed', 'failed', 'interrupted', 'aborted', 'paused'])
 
 /** Decodes a Kortyx stream, from Millrace or from a server of Kortyx. */
-export class KortyxDecoder implements Decoder<KortyxChunk> {
+export class KortyxDecoder extends RunDecoder<KortyxChunk> {
   /** The tokens of requests, by request id. */
   readonly tokens: Map<string, string>
-  #status: EndStatus | undefined
-  #hasFailed = false
+  /** The requests of ours that are answered by JSON: Kortyx has no forms. */
+  readonly forms: Set<string>
   #hasInterrupt = false
   /** Number of ended texts by id, since servers may reuse an id. */
   readonly #ended = new Map<string, number>()
@@ -23,19 +24,17 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
   readonly #streamedNodes = new Set<string | undefined>()
   #messages = 0
 
-  constructor(tokens: Map<string, string> = new Map()) {
+  constructor(tokens: Map<string, string> = new Map(), forms: Set<string> = new Set()) {
+    super()
     this.tokens = tokens
+    this.forms = forms
   }
 
-  get status(): EndStatus | undefined {
-    return this.#status
-  }
-
-  decode(event: KortyxChunk): readonly DecodedChunk[] {
+  protected override decodeNext(event: KortyxChunk): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
-    if (this.#status === 'paused') this.#clearPause()
+    if (this.endStatus === 'paused') this.#clearPause()
     if (event.type === 'tool-result' && event.tool === EXTENSION) return this.#extension(event.content, guest)
     validateEvent(event)
     if (event.type === 'message' && event.millrace === undefined) return this.#message(event)
@@ -47,7 +46,7 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
 
   /** Clears the pause of a run that continues. */
   #clearPause(): void {
-    this.#status = undefined
+    this.endStatus = undefined
     this.#hasInterrupt = false
   }
 
@@ -57,7 +56,8 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
       throw new ProtocolError('invalid-chunk', 'chunk tool-result.content: expected { chunk }')
     validated(chunk)
     const origin = expectOrigin(value) ?? guest
-    if (!value && chunk.type === 'run-finished') this.#status = chunk.status
+    if (chunk.type === 'interrupt' && chunk.input.kind === 'form') this.forms.add(chunk.interruptId)
+    if (!value && chunk.type === 'run-finished') this.end(chunk.status)
     return [origin ? { chunk, origin } : { chunk }]
   }
 
@@ -102,12 +102,13 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
         this.#hasInterrupt = true
         break
       case 'error':
-        if (isOwn) this.#hasFailed = true
+        // A `done` may follow, which adds nothing.
+        if (isOwn) this.end('failed')
         break
       case 'done':
-        if (isOwn) this.#status ??= this.#hasFailed ? 'failed' : this.#hasInterrupt ? 'paused' : 'completed'
+        if (isOwn) this.endStatus ??= this.#hasInterrupt ? 'paused' : 'completed'
         // Our `done` has the status. Without one, the connection was dropped.
-        else this.#status ??= statusIn(event.data)
+        else this.endStatus ??= statusIn(event.data)
         break
       default:
     }

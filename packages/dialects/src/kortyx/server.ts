@@ -30,6 +30,8 @@ class KortyxServer implements ForeignServer {
   readonly #options: KortyxOptions
   /** The tokens of requests, by request id. */
   readonly #tokens = new Map<string, string>()
+  /** The requests that are answered by JSON. */
+  readonly #forms = new Set<string>()
 
   constructor(options: KortyxOptions) {
     this.#options = options
@@ -45,7 +47,8 @@ class KortyxServer implements ForeignServer {
     }
     const post = async (last: readonly KortyxMessage[]) => {
       const httpRequest = { body: { ...body, messages: [...transcript, ...last] }, signal }
-      return new HttpReply<KortyxChunk>(await request(this.#options, httpRequest), new KortyxDecoder(this.#tokens))
+      const response = await request(this.#options, httpRequest)
+      return new HttpReply<KortyxChunk>(response, new KortyxDecoder(this.#tokens, this.#forms))
     }
     // Kortyx accepts one answer per request.
     const [first, ...rest] = answers.map(answer => this.#resumeMessageOf(answer))
@@ -62,7 +65,7 @@ class KortyxServer implements ForeignServer {
   #resumeMessageOf(answer: ClientAnswer): KortyxMessage {
     const { id: requestId } = answer
     const token = this.#tokens.get(requestId)
-    const selected = selectionOf(answer)
+    const selected = selectionOf(answer, this.#forms.has(requestId))
     if (token === undefined)
       throw new RequestError({
         code: 'answer_unknown',
@@ -95,7 +98,8 @@ class SequentialReplies implements ForeignReply {
   async *[Symbol.asyncIterator](): AsyncGenerator<readonly DecodedChunk[], void, undefined> {
     yield* this.#reply
     for (const next of this.#next) {
-      if (this.#reply.status === undefined) return
+      // A later reply must not replace a failure.
+      if (this.#reply.status === undefined || this.#reply.status === 'failed') return
       this.#reply = await next()
       yield* this.#reply
     }

@@ -1,6 +1,7 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
-import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
+import { RunDecoder } from '../dialect/run-decoder.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
@@ -11,18 +12,13 @@ import type { ChatStreamEnvelope } from './types.ts'
 const NONE: readonly DecodedChunk[] = []
 
 /** Decodes chunks of MUI X Chat, with or without envelopes, from Millrace or from another adapter. The caller handles order and repeats. */
-export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
-  #status: EndStatus | undefined
+export class MuiDecoder extends RunDecoder<MuiEvent | ChatStreamEnvelope> {
   #messageId: string | undefined
   #isPaused = false
   /** Ids of calls that wait for approval. */
   readonly #pendingApprovals = new Set<string>()
 
-  get status(): EndStatus | undefined {
-    return this.#status
-  }
-
-  decode(received: MuiEvent | ChatStreamEnvelope): readonly DecodedChunk[] {
+  protected override decodeNext(received: MuiEvent | ChatStreamEnvelope): readonly DecodedChunk[] {
     const event = withoutEnvelope(received)
     if (isExtension(event)) return this.#extension(event)
     const chunk = applySupplement(eventToChunk(event), event.millrace)
@@ -47,7 +43,7 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
       throw new ProtocolError('invalid-chunk', `chunk ${event.type}.data: expected { chunk }`)
     const decoded = this.#decodedChunk(validated(chunk), event.origin)
     if (event.origin === undefined) {
-      if (chunk.type === 'run-finished') this.#status = chunk.status
+      if (chunk.type === 'run-finished') this.end(chunk.status)
       else if (chunk.type === 'run-paused') this.#isPaused = true
       else if (chunk.type === 'run-resumed') this.#isPaused = false
     }
@@ -56,7 +52,8 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
 
   /** Updates the status of the run. */
   #updateStatus(event: MuiEvent): void {
-    this.#status = statusAfter(this.#status, event, this.#isPaused || this.#pendingApprovals.size > 0)
+    this.endStatus = statusAfter(this.endStatus, event, this.#isPaused || this.#pendingApprovals.size > 0)
+    if (event.type === 'error') this.end('failed')
     switch (event.type) {
       case 'tool-approval-request':
         this.#pendingApprovals.add(event.toolCallId)

@@ -103,8 +103,9 @@ test('law 7: ends with an error and ignores later chunks', () => {
   const { chunks, status } = decodeAll(
     { type: 'error', error: { message: 'overloaded', code: 'busy' } },
     { type: 'content', delta: 'and yet', content: 'and yet' },
+    { type: 'done', finishReason: 'stop' },
   )
-  expect(chunks[0]).toEqual({ type: 'error', message: 'overloaded', code: 'busy' })
+  expect(chunks).toEqual([{ type: 'error', message: 'overloaded', code: 'busy' }])
   expect(status).toBe('failed')
 })
 

@@ -1,5 +1,6 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
-import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
+import { RunDecoder } from '../dialect/run-decoder.ts'
 import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { ChunkReader, EXTENSION } from './events/chunk-reader.ts'
@@ -8,9 +9,8 @@ import type { MillraceStreamChunk, TanstackChunk, TanstackStreamChunk } from './
 const NONE: readonly DecodedChunk[] = []
 
 /** Decodes a stream of TanStack AI, from Millrace or from another server. */
-export class TanstackDecoder implements Decoder<TanstackChunk> {
+export class TanstackDecoder extends RunDecoder<TanstackChunk> {
   readonly #reader = new ChunkReader()
-  #status: EndStatus | undefined
   /** Whether the stream is from Millrace. It has the status of its run then. */
   #isMillrace = false
   /** Inputs of calls that are not complete. */
@@ -19,11 +19,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   #content = ''
   #thinking = ''
 
-  get status(): EndStatus | undefined {
-    return this.#status
-  }
-
-  decode(event: TanstackChunk): readonly DecodedChunk[] {
+  protected override decodeNext(event: TanstackChunk): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
@@ -51,9 +47,9 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     if (origin) return [{ chunk, origin }]
     if (chunk.type === 'tool-input-available' || chunk.type === 'tool-input-error')
       this.#inputs.delete(chunk.toolCallId)
-    if (chunk.type === 'run-finished') this.#status = chunk.status
-    else if (chunk.type === 'run-paused') this.#status = 'paused'
-    else if (chunk.type === 'run-resumed' || chunk.type === 'run-started') this.#status = undefined
+    if (chunk.type === 'run-finished') this.end(chunk.status)
+    else if (chunk.type === 'run-paused') this.endStatus = 'paused'
+    else if (chunk.type === 'run-resumed' || chunk.type === 'run-started') this.endStatus = undefined
     return [guest ? { chunk, origin: guest } : { chunk }]
   }
 
@@ -109,18 +105,18 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     if (this.#isMillrace) return
     switch (event.type) {
       case 'error':
-        this.#status = 'failed'
+        this.end('failed')
         break
       case 'done':
         // A turn that ends with calls continues or waits. Without a request, a stream that ends here was dropped.
-        this.#status = event.finishReason === 'tool_calls' ? undefined : 'completed'
+        this.endStatus = event.finishReason === 'tool_calls' ? undefined : 'completed'
         break
       case 'approval-requested':
       case 'tool-input-available':
-        this.#status = 'paused'
+        this.endStatus = 'paused'
         break
       default:
-        if (this.#status !== 'failed') this.#status = undefined
+        this.endStatus = undefined
     }
   }
 }

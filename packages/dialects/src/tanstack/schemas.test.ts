@@ -61,6 +61,16 @@ test('reads results and decisions from the messages and the body', () => {
   expect([endsWithUserMessage, regenerate]).toEqual([false, undefined])
 })
 
+test('prefers a result beside the messages, in which it is text', () => {
+  const result = { kind: 'tool-result', id: 'c' } as const
+  const posted = (answer: object) =>
+    chat({ messages: [{ role: 'tool', toolCallId: 'c', content: '[1]' }], answers: [{ ...result, ...answer }] }).answers
+  expect(posted({ output: '[1]' })).toEqual([{ ...result, output: '[1]' }])
+  expect(posted({ error: 'no signal' })).toEqual([{ ...result, error: 'no signal' }])
+  for (const invalid of [{}, { output: 1, error: 'both' }])
+    expect(() => posted(invalid)).toThrow('expected either output or error')
+})
+
 test('accepts the approval id that the history contains', () => {
   const part = { type: 'tool', toolCallId: 'c', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
   const messages = tanstackMessagesOf({ messages: [{ id: 'm', role: 'assistant', parts: [part] }] } as never)

@@ -4,7 +4,13 @@ import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
 import { approvalIdOf } from '../ag-ui/events/interrupts.ts'
 import { clientRequestOf as clientRequestOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
-import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
+import {
+  type ClientAnswer,
+  type ClientMessage,
+  type ClientRequest,
+  mergeAnswers,
+  type UserPart,
+} from '../dialect/client-request.ts'
 import { jsonOrText } from '../dialect/json-or-text.ts'
 import { AnswersSchema, anyJson, anyObject } from '../dialect/schemas.ts'
 
@@ -142,13 +148,12 @@ export function clientRequestOf({ messages, data, approvals, answers = [] }: Tan
   return {
     userMessages: messages.filter(({ role }) => role === 'user').map(clientMessageOf),
     endsWithUserMessage,
-    answers: [
-      ...messages.flatMap(resultsIn),
+    answers: mergeAnswers(messages.flatMap(resultsIn), [
       // The stream has the approval id, the history the id of its interrupt.
       ...decided.map(([id, approved]) => ({ kind: 'approval', id: approvalIdOf(id), approved }) as const),
       ...(data?.answers ?? []),
       ...answers,
-    ],
+    ]),
     ...(messages.some(isInstruction) && { forbiddenContent: 'expected no instructions: only the server sets them' }),
     // `reload()` repeats the last request.
     ...(endsWithUserMessage && { regenerate: true }),

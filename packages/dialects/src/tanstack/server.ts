@@ -129,13 +129,13 @@ class TanstackChunkServer implements ForeignServer {
     const decided = answers.flatMap(answer =>
       answer.kind === 'approval' ? [[answer.id, answer.approved] as const] : [],
     )
-    const questions = answers.filter(({ kind }) => kind === 'interrupt')
+    const rest = answers.filter(({ kind }) => kind !== 'approval')
     const body = {
       messages: messages.flatMap(modelMessagesOf),
       data: { ...this.#options.forwardedProps, ...Object(data), conversationId: sessionId },
-      // The transcript has no field for these.
+      // The transcript has no field for decisions and responses, and has results as text.
       ...(decided.length > 0 && { approvals: Object.fromEntries(decided) }),
-      ...(questions.length > 0 && { answers: questions }),
+      ...(rest.length > 0 && { answers: rest }),
     }
     return new HttpReply<TanstackChunk>(await request(this.#options, { body, signal }), new TanstackDecoder())
   }

@@ -4,7 +4,7 @@
 import type { Chunk, MessageChunk } from '@millrace/protocol'
 import { jsonOrText } from '../../dialect/json-or-text.ts'
 import { expectArray } from '../../dialect/validate.ts'
-import { outputOf, textOf } from '../events/event-to-chunk.ts'
+import { inputOf, outputOf, textOf } from '../events/event-to-chunk.ts'
 import type { AgUiContent, AgUiMessage } from '../types.ts'
 
 /** A part of a reply: a text, a reasoning, a tool call or the result of one. */
@@ -194,7 +194,7 @@ function isSamePart(one: ReplyPart, other: ReplyPart): boolean {
 }
 
 const normalizedText = ({ text, kind }: ReplyPart): string =>
-  JSON.stringify(text === '' && kind === 'call' ? {} : jsonOrText(text))
+  JSON.stringify(kind === 'call' ? inputOf(text) : jsonOrText(text))
 
 /** The chunks of a part. */
 export function chunksOf(part: ReplyPart): Chunk[] {
@@ -213,7 +213,7 @@ export function chunksOf(part: ReplyPart): Chunk[] {
           type: 'tool-input-available',
           toolCallId: id,
           toolName: part.name,
-          input: text === '' ? {} : jsonOrText(text),
+          input: inputOf(text),
         },
       ]
     case 'result':

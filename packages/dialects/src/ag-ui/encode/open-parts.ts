@@ -1,7 +1,7 @@
 // The open parts of a stream. AG-UI requires all of them to be closed before a run ends, by the agent that opened them.
 
 import type { Json } from '@millrace/protocol'
-import { jsonOrText } from '../../dialect/json-or-text.ts'
+import { inputOf } from '../events/event-to-chunk.ts'
 import { derived } from '../events/extension.ts'
 import type { AgUiEvent, AgUiInterrupt, EventOf } from '../types.ts'
 
@@ -34,11 +34,9 @@ class OpenCall {
 
   /** The input that a decoder reads from the arguments: `input` itself if equal. */
   decodedInput(input: Json): Json {
-    if (typeof input === 'string')
-      return this.text === input && jsonOrText(input) === input ? input : jsonOrText(this.text)
     const json = JSON.stringify(input)
     if (json === this.text) return input
-    const parsed = jsonOrText(this.text)
+    const parsed = inputOf(this.text)
     return JSON.stringify(parsed) === json ? input : parsed
   }
 }

@@ -1,6 +1,6 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import { type ToolResultChunk, UNSETTLED_RESULT } from '../../dialect/tool-result.ts'
-import { annotated, resultText, survivesText, textOf } from '../events/event-to-chunk.ts'
+import { annotated, decodedOutput, resultText, textOf } from '../events/event-to-chunk.ts'
 import { derived, extension } from '../events/extension.ts'
 import type { AgUiEvent } from '../types.ts'
 import type { OpenParts } from './open-parts.ts'
@@ -83,7 +83,7 @@ export class AgUiToolCalls {
     const content = resultText(chunk)
     const event = this.#result(toolCallId, content, owner)
     if (origin?.guest !== undefined) this.guestResults.push(derived(event))
-    const output = 'output' in chunk && survivesText(chunk.output) ? chunk.output : content
+    const output = 'output' in chunk ? decodedOutput(chunk.output) : content
     return [...closing, annotated(event, chunk, { output })]
   }
 

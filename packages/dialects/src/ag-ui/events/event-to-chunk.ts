@@ -94,10 +94,12 @@ export function outputOf(content: unknown): Json {
   return first === '{' || first === '[' ? jsonOrText(content) : content
 }
 
-/** Whether a value is unchanged after `textOf` and `outputOf`. */
-export function survivesText(value: Json): boolean {
-  return typeof value === 'string' ? outputOf(value) === value : typeof value === 'object' && value !== null
-}
+/** The output that a decoder reads from the text of a value: the value itself if equal, so that no object is parsed. */
+export const decodedOutput = (value: Json): Json =>
+  typeof value === 'object' && value !== null ? value : outputOf(textOf(value))
+
+/** Parses the arguments of a call. A call without arguments has an empty input. */
+export const inputOf = (text: string): Json => (text === '' ? {} : jsonOrText(text))
 
 /** The result of a call as text. */
 export function resultText(chunk: ToolResultChunk): string {

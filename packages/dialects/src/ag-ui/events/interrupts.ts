@@ -13,6 +13,9 @@ const APPROVAL = 'approval:'
 export const approvalIdOf = (interruptId: string): string =>
   interruptId.startsWith(APPROVAL) ? interruptId.slice(APPROVAL.length) : interruptId
 
+/** The id of the interrupt of a client tool call. */
+export const callInterruptIdOf = (toolCallId: string): string => `${CALL}${toolCallId}`
+
 const CALL = 'tool:'
 const QUESTION = 'question:'
 
@@ -136,7 +139,8 @@ export function answerFromResume({ interruptId, status, payload }: AgUiResume): 
   }
   if (interruptId.startsWith(CALL)) {
     const id = interruptId.slice(CALL.length)
-    if (isCancelled) return { kind: 'tool-result', id, error: 'The client did not run it.' }
+    if (isCancelled)
+      return { kind: 'tool-result', id, error: typeof payload === 'string' ? payload : 'The client did not run it.' }
     return { kind: 'tool-result', id, output: (payload ?? null) as Json }
   }
   if (isCancelled) return undefined

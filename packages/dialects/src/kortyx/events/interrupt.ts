@@ -99,11 +99,12 @@ function responseOf(question: Question, selected: readonly string[]): Json | und
 /** The value of a selection of one. Undefined for none and for several. */
 const onlyIn = (selected: readonly string[]): string | undefined => (selected.length === 1 ? selected[0] : undefined)
 
-/** The selection of an answer. Undefined if Kortyx cannot express the answer. */
-export function selectionOf(answer: ClientAnswer): readonly string[] | undefined {
+/** The selection of an answer. Undefined if Kortyx cannot express the answer. @param isForm Whether the answer is to a form of ours. */
+export function selectionOf(answer: ClientAnswer, isForm: boolean): readonly string[] | undefined {
   if (answer.kind === 'approval') return [answer.approved ? APPROVE : DENY]
   if (answer.kind === 'tool-result') return 'error' in answer ? undefined : [JSON.stringify(answer.output)]
   const { response } = answer
+  if (isForm) return [JSON.stringify(response)]
   if (Array.isArray(response)) return response.map(item => (typeof item === 'string' ? item : JSON.stringify(item)))
   return [typeof response === 'string' ? response : JSON.stringify(response)]
 }
