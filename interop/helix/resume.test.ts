@@ -261,17 +261,17 @@ test('a resume from a checkpoint of an earlier turn cuts the later turns', async
   const [[checkpointId = ''] = [], ...later] = checkpoints
   const { streamSequence } = await client.snapshot()
   const body = { mode: 'from_checkpoint', checkpointId }
-  const resumed = await all(await client.post('resume', body, 'text/event-stream'))
+  const resumed = await readAllEvents(await client.post('resume', body, 'text/event-stream'))
   expect(ofType(resumed, 'stream_resync')).toMatchObject([{ reason: 'rollback', checkpointId, stepCount: 1 }])
   expect(ofType(resumed, 'run_resumed')).toMatchObject([
     { mode: 'from_checkpoint', fromCheckpointId: checkpointId, fromStepCount: 1 },
   ])
   expect(resumed.at(-1)).toEqual({ type: 'end' })
   // A reader that had all turns gets the notice, too.
-  expect(ofType(await all(await client.follow(streamSequence)), 'stream_resync')).toHaveLength(1)
+  expect(ofType(await readAllEvents(await client.follow(streamSequence)), 'stream_resync')).toHaveLength(1)
   const { messages } = await client.snapshot()
   expect(messages.filter(({ role }) => role === 'user').map(({ parts }) => parts[0]?.text)).toEqual(['weigh'])
-  expect(textOf(await all(await client.follow()))).toBe('I weigh both.Oats are heavier.')
+  expect(textOf(await readAllEvents(await client.follow()))).toBe('I weigh both.Oats are heavier.')
   // The cut turns have no checkpoints any more.
   for (const id of [...later.flat(), 'none']) {
     const refused = await client.post('resume', { mode: 'from_checkpoint', checkpointId: id })
@@ -289,7 +289,7 @@ test.each([
   const [checkpoint] = ofType(before, 'checkpoint_created')
   const { streamSequence } = await client.snapshot()
   expect((await client.post('resume', { mode, ...more })).status).toBe(202)
-  const resumed = await all(await client.follow(streamSequence))
+  const resumed = await readAllEvents(await client.follow(streamSequence))
   const { checkpointId = '', stepCount = 0 } = checkpoint ?? {}
   expect(ofType(resumed, 'run_resumed')).toMatchObject([
     { mode, fromCheckpointId: checkpointId, fromStepCount: stepCount },
@@ -308,7 +308,7 @@ test('a paused run that an answer resumes names its checkpoint, in the mode cont
   const [checkpoint] = ofType(before, 'checkpoint_created')
   const { streamSequence } = await client.snapshot()
   await client.submit({ kind: 'client-tool-result', toolCallId, result: { city: 'Ulm' } })
-  expect(ofType(await all(await client.follow(streamSequence)), 'run_resumed')).toMatchObject([
+  expect(ofType(await readAllEvents(await client.follow(streamSequence)), 'run_resumed')).toMatchObject([
     { mode: 'continue', fromCheckpointId: checkpoint?.checkpointId, fromStepCount: 1 },
   ])
 })

@@ -95,8 +95,9 @@ describe('appends to many logs at once', () => {
     await waits(1)
     const bodies = ['["a"]', '["\0"]', '["c"]']
     const appends = rest.map((writer, i) => writer.append({ body: bodies[i] ?? '', count: 1 }))
+    const settled = Promise.allSettled([head, ...appends])
     await free()
-    const results = await Promise.allSettled([head, ...appends])
+    const results = await settled
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
     expect(results[2]).toMatchObject({ reason: { name: 'LogError', code: 'invalid' } })
   })

@@ -173,21 +173,29 @@ export class AnsweringClients implements Answerer {
       await this.#claim(claimable, toolCallId, TAB)
       // The other tab waits and claims the call after the claim expires. The first tab's result still counts.
       await this.#claim(['answer_claimed', ...claimable], toolCallId, OTHER_TAB)
-      await this.#options.sleep(this.#options.claimMs)
+      await this.#sleepUntil((await this.#clock()) + this.#options.claimMs)
       await this.#claim(claimable, toolCallId, OTHER_TAB)
     }
     await this.#settle(correct, { kind: 'tool-result', id: toolCallId, error: 'it did not work' })
     if (this.#options.makesMistakes) await this.#claim('answer_already_settled', toolCallId, ROGUE)
   }
 
+  /** The store's clock, in ms. */
+  async #clock(): Promise<number> {
+    return (await this.#inAnyProcess(({ manager }) => manager.getInfo(SESSION)))?.clock ?? 0
+  }
+
+  /** Waits until the store's clock has reached a time. It may be behind the clock of this process. */
+  async #sleepUntil(timeMs: number): Promise<void> {
+    for (let clock = await this.#clock(); clock < timeMs; clock = await this.#clock()) {
+      await this.#options.sleep(timeMs - clock)
+    }
+  }
+
   /** Submits a late approval. */
   async #approveLate(toolCallId: string, deadline: number, askedAt: number): Promise<void> {
     await this.#options.sleep(Math.max(0, deadline - askedAt))
-    for (;;) {
-      const { clock = 0 } = (await this.#inAnyProcess(({ manager }) => manager.getInfo(SESSION))) ?? {}
-      if (clock >= deadline) break
-      await this.#options.sleep(deadline - clock)
-    }
+    await this.#sleepUntil(deadline)
     const id = approvalIdOf(APPROVALS_RUN, toolCallId)
     await this.#expectRefusal(['answer_late', 'answer_already_settled'], { kind: 'approval', id, approved: true })
   }
