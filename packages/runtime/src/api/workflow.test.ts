@@ -315,8 +315,9 @@ describe('a turn of a workflow', () => {
     sequence({
       ask: async ({ input }) => {
         const [count, setCount] = useWorkflowState<number>('count', 0)
+        const data = `${await question('tone')} ${input} ${count}`
         setCount(count + 1)
-        return { data: `${await question('tone')} ${input} ${count}` }
+        return { data }
       },
       tell: ({ input }) => ({ data: input, ui: { message: `${input}` } }),
     })

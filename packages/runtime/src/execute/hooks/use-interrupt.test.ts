@@ -59,8 +59,8 @@ describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
       {
         node: async () => {
           const [turn, setTurn] = useNodeState(1)
-          setTurn(turn + 1)
           const answer = await useInterrupt(textInterrupt(`Turn ${turn}?`, { id: 'turn' }))
+          setTurn(turn + 1)
           return { data: answer, condition: answer === 'stop' ? 'stop' : 'again' }
         },
       },

@@ -202,11 +202,7 @@ async function isStillAsked(
 /** @throws {MillraceError} if the code asks something else than the person was shown. */
 function checkUnchanged(execution: NodeExecution, interruptId: string, question: object): void {
   if (!isDifferent(execution, interruptId, question)) return
-  const problem = 'useInterrupt asks another question than the person was shown'
-  throw new MillraceError(
-    'workflow_changed',
-    `the code of node ${execution.at.node} changed while the run was in it: ${problem}. Give the workflow a new version, and migrate such runs`,
-  )
+  throw execution.replay.changedError('useInterrupt asks another question than the person was shown')
 }
 
 function isDifferent({ work }: NodeExecution, interruptId: string, question: object): boolean {

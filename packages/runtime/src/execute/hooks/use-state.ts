@@ -1,4 +1,4 @@
-// State of a run of a workflow, for one node or for all nodes. On replay, code reads the same values again.
+// State of a run of a workflow, for one node or for all nodes. On replay, code reads what it had set before its next hook.
 
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
@@ -9,7 +9,8 @@ import { checkStateValue } from '../replay/state.ts'
 export type SetState<T> = (value: T | undefined | ((value: T | undefined) => T | undefined)) => void
 
 /**
- * State of this node, kept when the node repeats in the same run. Identified by the order of calls in the node.
+ * State of this node, kept when the node repeats in the same run. Identified by the order of calls in the node. In a node
+ * that starts again, the value is the one that the node had set before its next hook.
  * @throws {ValidationError} if the initial value is not JSON.
  * @throws {MillraceError} `workflow_state_too_large` or `workflow_changed`.
  */
@@ -23,7 +24,8 @@ export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetSta
 }
 
 /**
- * State of the run, by key. Other nodes and following workflows share it.
+ * State of the run, by key. Other nodes and following workflows share it. In a node that starts again, the value is the
+ * one that the node had set before its next hook.
  * @throws {ValidationError} if the key is not 1 to 64 characters, or the initial value is not JSON.
  * @throws {MillraceError} `workflow_state_too_large` or `workflow_changed`.
  */
@@ -44,17 +46,16 @@ function stateHook<T>(
   initial: T | undefined,
 ): [T | undefined, SetState<T>] {
   const first = checkStateValue(key, initial)
-  const value = execution.callSync(hook, id, () => {
-    const current = execution.readState(key)
-    return current === undefined ? first : current
-  })
+  const read = execution.readState(hook, id, key, first)
+  const { value = first } = read.record.result
   return [
-    value as T | undefined,
+    // A copy, because the caller may change its value before the commit.
+    structuredClone(value) as T | undefined,
     update => {
       // An update function gets the initial value if there is none.
       const nextValue = (before: Json | undefined) =>
         (update as (value: unknown) => unknown)(before === undefined ? structuredClone(first) : before)
-      execution.setState(key, typeof update === 'function' ? nextValue : (update as Json | undefined))
+      execution.setState(read, typeof update === 'function' ? nextValue : (update as Json | undefined))
     },
   ]
 }

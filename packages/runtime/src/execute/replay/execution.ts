@@ -18,6 +18,7 @@ import {
 import type { OpenExecution } from './position.ts'
 import { Replay, restoreHookError, serializeHookError, toHookError } from './replay.ts'
 import { HookScheduler, type ParkedHook, waitForTicketChange } from './scheduler.ts'
+import type { StateRead } from './section.ts'
 import type { WorkflowState, WorkflowStateUpdate } from './state.ts'
 import { type PreparedCommit, type StructuredStreams, UncommittedChanges, UncommittedUsage } from './uncommitted.ts'
 
@@ -117,7 +118,6 @@ export class NodeExecution {
   readonly #writes = new Set<Promise<unknown>>()
   /** Texts that were written to readers. */
   readonly #texts = new Set<string>()
-  #slots = 0
   /** The first failure of work that the node does not await. */
   #backgroundError: unknown
   /** Rejects with the log error that ends this execution. */
@@ -132,11 +132,7 @@ export class NodeExecution {
     this.effectRunId = effectRunId
     this.replay = new Replay(at, scope, records)
     this.#scheduler = new HookScheduler(this.replay.lastPlace, onChange)
-    this.#uncommitted = new UncommittedChanges({
-      ...settings,
-      committedCounts: this.replay.emissionCounts,
-      isRetry: this.replay.failures > 0,
-    })
+    this.#uncommitted = new UncommittedChanges({ ...settings, replay: this.replay })
     this.#logFailure.promise.catch(() => {})
   }
 
@@ -204,13 +200,14 @@ export class NodeExecution {
         `${hook}: another hook of node ${this.at.node} is running: give both an id, so that a replay can tell them apart`,
       )
     }
-    const hookId = this.replay.identify(hook, id, '@')
+    const hookId = this.replay.identify(hook, id)
     if (this.#scheduler.isActive(hookId)) {
       throw new ValidationError(
         `${hook}: another hook with the id ${id} is running in node ${this.at.node}: give each its own id`,
       )
     }
     const recorded = this.replay.consume(hookId, hook)?.result
+    this.replay.section.callHook()
     const order: AnswerOrder = { place: recorded?.place }
     this.#scheduler.start(hookId, hook, id !== undefined)
     try {
@@ -222,6 +219,7 @@ export class NodeExecution {
       await this.#scheduler.waitForTurn(order.place ?? this.#scheduler.reservePlace())
       // Code that still runs after its node ended gets no answer.
       if (this.signal.aborted) await never()
+      this.#uncommitted.endSection()
       this.#scheduler.finish(hookId)
     }
   }
@@ -239,15 +237,19 @@ export class NodeExecution {
 
   /** Answers a synchronous hook from the log, or with the computed value, which the next commit records. */
   callSync(hook: string, id: string | undefined, compute: () => Json | undefined): Json | undefined {
-    this.#checkOpen()
-    const hookId = this.replay.identify(hook, id, hook)
-    const record = this.replay.consume(hookId, hook)
-    if (record) return structuredClone(record.result.value)
-    const value = compute()
-    const result = { ...(value !== undefined && { value }), ...this.#concurrencyMark(0) }
-    this.#uncommitted.addRecord({ hookId, hook, result })
     // A copy, because the caller may change its value before the commit.
-    return structuredClone(value)
+    return structuredClone(this.#readRecord(hook, id, compute).result.value)
+  }
+
+  #readRecord(hook: string, id: string | undefined, compute: () => Json | undefined): HookRecord {
+    this.#checkOpen()
+    const hookId = this.replay.identifyInSection(hook, id)
+    const recorded = this.replay.consume(hookId, hook)
+    if (recorded) return recorded
+    const value = compute()
+    const record = { hookId, hook, result: { ...(value !== undefined && { value }), ...this.#concurrencyMark(0) } }
+    this.#uncommitted.addRecord(record)
+    return record
   }
 
   /** Writes a chunk, unless the log holds it from an earlier attempt. */
@@ -262,25 +264,31 @@ export class NodeExecution {
     return this.#uncommitted.emitStructured(chunk, label)
   }
 
-  /** Changes a state value with the next commit. */
-  setState(key: string, update: WorkflowStateUpdate): void {
+  /** Reads a state value, with the uncommitted changes of this execution, or from the log. */
+  readState(hook: string, id: string | undefined, key: string, initial: Json | undefined): StateRead {
+    const record = this.#readRecord(hook, id, () => {
+      const value = this.#uncommitted.readState(key)
+      return value === undefined ? initial : value
+    })
+    const read = { key, record, section: this.replay.section }
+    read.section.addRead(read)
+    return read
+  }
+
+  /** Changes the state value of a read with the next commit. */
+  setState(read: StateRead, update: WorkflowStateUpdate): void {
     this.#checkOpen()
     if (storage.getStore() !== this) {
       const reason = 'a replay does not repeat what a tool or a step does'
       throw new ValidationError(`state of node ${this.at.node}: set it in the node's own code: ${reason}`)
     }
-    this.#uncommitted.setState(key, update)
-  }
-
-  /** A state value with the uncommitted changes of this execution. */
-  readState(key: string): Json | undefined {
-    return this.#uncommitted.readState(key)
+    this.#uncommitted.setState(read, update)
   }
 
   /** The next name of a kind. A replay gets the same names in the same order. */
   nextName(kind: string): string {
     this.#checkOpen()
-    return this.replay.identify(kind, undefined, kind)
+    return this.replay.identifyInSection(kind)
   }
 
   /**
@@ -292,7 +300,7 @@ export class NodeExecution {
     if (!this.#scheduler.canStart(undefined)) {
       throw new ValidationError(`${hook}: other hooks of node ${this.at.node} are running: call it before them`)
     }
-    return this.#slots++
+    return this.replay.usesOf(hook)
   }
 
   /** Whether this execution has written a text to readers. */
@@ -332,6 +340,8 @@ export class NodeExecution {
   async #commit(entries: readonly BatchItem[], createRecord: () => HookRecord | undefined): Promise<void> {
     await this.work.commitLock.runUnread(async () => {
       for (;;) {
+        // The code finishes its section first: what it does after it has set a value would be skipped on replay, but not be in the log.
+        if (this.replay.section.isUnrecorded) await new Promise(resolve => setImmediate(resolve))
         this.work.signal.throwIfAborted()
         this.signal.throwIfAborted()
         // No await between here and the commit: what is emitted later is not part of it.

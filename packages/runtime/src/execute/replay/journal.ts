@@ -32,6 +32,10 @@ export interface HookResult {
   readonly place?: number
   /** Committed emissions of the execution, by subject: the subjects that changed since the previous commit. */
   readonly shown?: { readonly [subject: string]: number }
+  /** For a read of state: the section that has set another value since, which is `value` then. */
+  readonly section?: string
+  /** For a section: how often the execution had used the names of its reads and objects. */
+  readonly uses?: { readonly [name: string]: number }
 }
 
 export interface HookRecord {
@@ -81,6 +85,17 @@ export const firstPassId = (hookId: string): string => `${hookId}${FIRST_PASS_SU
 /** The hook of a first-pass record; undefined for other records. */
 export const hookOfFirstPass = (recordId: string): string | undefined =>
   recordId.endsWith(FIRST_PASS_SUFFIX) ? recordId.slice(0, -FIRST_PASS_SUFFIX.length) : undefined
+
+/** The id of the record of a section. `prefix` is that of the hooks of its execution. */
+export const sectionId = (prefix: string, name: string): string => `${prefix}section/${name}`
+
+const READS: ReadonlySet<string> = new Set(['useNodeState', 'useWorkflowState', 'tokenUsage'])
+
+/** Whether a hook only reads. */
+export const isRead = ({ hook }: Pick<HookRecord, 'hook'>): boolean => READS.has(hook)
+
+/** Whether a record belongs to a part of a hook or of the code, and not to a call of a hook. */
+export const isPartOfHook = (hookId: string): boolean => hookId.split('/').length > 2
 
 /** The structured stream that shows a hook's model output. The same id on every attempt. */
 export const hookStreamId = (runId: string, hookId: string): string => `${runId}:${hookId.replace('/', ':')}`

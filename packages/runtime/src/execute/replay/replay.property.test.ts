@@ -1,20 +1,23 @@
-import type { Entry, Json, View } from '@millrace/protocol'
+import type { Entry, Json } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import type { NodeContext } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
-import type { ProcessTimers } from '../../drive/clock.fixture.ts'
-import { VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
-import { reportsOf } from '../agent/run-to-end.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
 import { sequence, textInterrupt } from '../workflow/workflow-test-run.fixture.ts'
+import {
+  type InterruptedProgram,
+  type Interruption,
+  type Life,
+  playInterrupted,
+  RUN,
+  SESSION,
+} from './interrupted-run.fixture.ts'
 
-const SESSION = 's'
-const RUN = 'r'
 const RUNS = multiplied(6)
 
 /** The work of a node: hooks in sequence or in parallel. */
@@ -43,13 +46,6 @@ const { doing } = fc.letrec<{ doing: Doing }>(tie => ({
 const alone = fc.constantFrom<Doing>({ do: 'plain' }, { do: 'own' })
 const parts = fc.array(fc.oneof({ arbitrary: doing, weight: 4 }, alone), { minLength: 1, maxLength: 4 })
 const program = fc.array(parts, { minLength: 1, maxLength: 2 })
-
-/** The state of one process: its steps take their own time and record their effects by idempotency key. */
-interface Life {
-  readonly timers: ProcessTimers
-  readonly nth: number
-  readonly effects: string[]
-}
 
 function workflowOf(nodes: readonly (readonly Doing[])[], life: Life): Workflow {
   const nodeEntries = nodes.map((parts, index) => [
@@ -85,9 +81,9 @@ async function act(part: Doing, path: string, life: Life): Promise<Json> {
       return 'listed'
     }
     case 'own': {
-      const [count, set] = useNodeState(0)
+      const [, set] = useNodeState(0)
       set(count => (count ?? 0) + 1)
-      return count
+      return 'counted'
     }
     case 'show':
       useStructuredData({ kind: 'append', streamId: `${path}.list`, path: 'items', items: [path] })
@@ -109,68 +105,10 @@ async function act(part: Doing, path: string, life: Life): Promise<Json> {
   }
 }
 
-interface Played {
-  readonly shape: unknown
-  readonly effects: readonly string[]
-  readonly isCut: boolean
-  /** Steps that ran although the log had their result when an earlier process was killed. */
-  readonly repeated: readonly string[]
-}
-
-/** How a run is interrupted: its process is killed, or it is stopped and another run resumes it. */
-type How = 'killed' | 'stopped'
-
-/** Plays a program that is interrupted after its nth append and again after some more, with immediate answers. */
-async function play(nodes: readonly (readonly Doing[])[], n: number, more: number, how: How): Promise<Played> {
-  const cluster = new VirtualCluster()
-  const effects: string[] = []
-  const left = [n, more]
-  let isCut = false
-  let runId = RUN
-  const deaths: { readonly kept: readonly string[]; readonly done: number }[] = []
-  const died = async () => deaths.push({ done: effects.length, kept: (await cluster.entries(SESSION)).flatMap(doneIn) })
-  const process = () => {
-    const nth = 2 - left.length
-    const to = left.shift()
-    const life = { timers: cluster.clock.timers(), nth, effects }
-    const driverProcess = cluster.process(() => [], { workflows: [workflowOf(nodes, life)] })
-    let appends = 0
-    driverProcess.connection.after = async ({ method }) => {
-      if (method !== 'append' || ++appends !== to) return
-      isCut = true
-      if (how === 'stopped') return void (await apiProcess.runtime.stop(SESSION, runId))
-      driverProcess.kill()
-      await died()
-      process()
-    }
-  }
-  const apiProcess = cluster.process(() => [], { engine: false })
-  await apiProcess.runtime.start({ session: SESSION, runId: RUN, workflow: 'workflow:own@1', input: 'Go.' })
-  process()
-  for (let after = 0; ; ) {
-    const isNext = ({ sequence, chunk }: Entry) =>
-      sequence > after && (chunk.type === 'interrupt' || chunk.type === 'run-finished')
-    const next = await cluster.waitForEntry(SESSION, isNext)
-    after = next.sequence
-    if (next.chunk.type === 'run-finished') {
-      if (next.chunk.status !== 'interrupted') break
-      await died()
-      const last = runId
-      runId = `${RUN}${deaths.length}`
-      await cluster.clock.until(apiProcess.runtime.resume(SESSION, last, { runId }))
-      continue
-    }
-    if (next.chunk.type !== 'interrupt') continue
-    const { interruptId: id } = next.chunk
-    const response = id.slice(id.indexOf('::'))
-    // A run that was stopped meanwhile asks again.
-    const answer = apiProcess.runtime.answer(SESSION, { kind: 'interrupt', id, response })
-    await cluster.clock.until(how === 'stopped' ? answer.catch(() => {}) : answer)
-  }
-  expect(reportsOf(await cluster.entries(SESSION))).toEqual([])
-  const repeated = deaths.flatMap(({ kept, done }) => effects.slice(done).filter(key => kept.includes(key)))
-  return { shape: shapeOf(await cluster.view(SESSION)), effects, isCut, repeated }
-}
+const programOf = (nodes: readonly (readonly Doing[])[]): InterruptedProgram => ({
+  workflow: life => workflowOf(nodes, life),
+  effectsIn: entries => entries.flatMap(doneIn),
+})
 
 /** The key of a step that an entry completes. */
 function doneIn({ chunk }: Entry): string[] {
@@ -179,24 +117,16 @@ function doneIn({ chunk }: Entry): string[] {
   return error === undefined ? [`${SESSION}/${RUN}/${encodeURIComponent(chunk.hookId)}`] : []
 }
 
-const shapeOf = ({ runs, output, structured, interrupts, pendings, drafts }: View) => ({
-  run: runs.slice(-1).map(({ status, error }) => ({ status, code: error?.code, message: error?.message })),
-  output,
-  structured: structured.map(({ streamId, data }) => [streamId, data]).sort(),
-  answered: interrupts.flatMap(({ status, response }) => (status === 'answered' ? [response] : [])).sort(),
-  open: [pendings, drafts],
-})
-
-test.each<How>(['killed', 'stopped'])(
+test.each<Interruption>(['killed', 'stopped'])(
   'sequential and parallel hooks have the same result, wherever the run is %s',
   async how => {
     let cuts = 0
     await fc.assert(
       fc.asyncProperty(program, fc.integer({ min: 1, max: 9 }), async (nodes, more) => {
-        const whole = await play(nodes, Number.POSITIVE_INFINITY, more, how)
+        const whole = await playInterrupted(programOf(nodes), Number.POSITIVE_INFINITY, more, how)
         expect(whole.shape).toMatchObject({ run: [{ status: 'completed', message: undefined }] })
         for (let n = 1, isCut = true; isCut; n++) {
-          const cut = await play(nodes, n, more, how)
+          const cut = await playInterrupted(programOf(nodes), n, more, how)
           isCut = cut.isCut
           cuts += Number(isCut)
           expect([n, cut.shape]).toEqual([n, whole.shape])

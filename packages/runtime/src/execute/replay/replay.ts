@@ -6,15 +6,17 @@ import { BudgetError, MillraceError, ProviderError, RunError, ToolError, Validat
 import type { ErrorCode } from '../../error/error-codes.ts'
 import { logErrorCode } from '../../error/log-error-code.ts'
 import { shortKeyOf } from '../../session/key.ts'
-import type { HookRecord, HookResult } from './journal.ts'
+import { type HookRecord, type HookResult, isPartOfHook, isRead, sectionId } from './journal.ts'
 import type { OpenExecution } from './position.ts'
+import { Section } from './section.ts'
 
 /** The maximum length of a hook's id, which is part of the names of its lane and of its tool calls. */
 export const MAX_HOOK_ID_LENGTH = 64
 
 export class Replay {
   readonly #at: OpenExecution
-  readonly #scope: string
+  /** The prefix of the ids of all hooks of the execution. */
+  readonly #prefix: string
   /** By hook id. Commits add to it. */
   readonly #records: Map<string, HookRecord>
   /** How often each name was used. */
@@ -22,20 +24,31 @@ export class Replay {
   /** The hooks that the code has called. */
   readonly #consumed = new Set<string>()
   /** The hooks that the log held at the start and that ran without others beside them, in recorded order. */
-  readonly #sequence: readonly string[]
+  readonly #sequence: readonly HookRecord[]
+  readonly #sequenceIndexes: ReadonlyMap<string, number>
   /** How many of the sequence were consumed without a gap. */
   #sequenceIndex = 0
+  #section: Section
+  #sectionCount = 0
+  /** Whether a read has returned another value than in the first execution. */
+  #isChangedByState = false
   /** The first mismatch between code and log. Every later call throws it again, in case the code catches it. */
   #mismatch: MillraceError | undefined
 
   constructor(at: OpenExecution, scope: string, records: Map<string, HookRecord>) {
     this.#at = at
-    this.#scope = scope
+    this.#prefix = `${scope}${at.execution}/`
     this.#records = records
-    const sequential = [...records.values()].filter(
-      ({ hookId, result }) => result.beside === undefined && !isPart(hookId),
+    this.#sequence = [...records.values()].filter(
+      ({ hookId, result }) => result.beside === undefined && !isPartOfHook(hookId),
     )
-    this.#sequence = sequential.map(({ hookId }) => hookId)
+    this.#sequenceIndexes = new Map(this.#sequence.map(({ hookId }, index) => [hookId, index]))
+    this.#section = this.#nextSection()
+  }
+
+  /** What the code does until a hook is answered. */
+  get section(): Section {
+    return this.#section
   }
 
   /** How many emissions of the execution are in the log, by subject. */
@@ -64,15 +77,27 @@ export class Replay {
     return [...this.#records.values()].flatMap(({ result }) => result.asked?.slice(-1) ?? [])
   }
 
-  /** The id of a hook in its run: the execution, the caller's id or `unnamed`, and how often that name was used. */
-  identify(hook: string, id: string | undefined, unnamed: string): string {
+  /** The id of a hook in its run: the execution, the caller's id, and how often that name was used. */
+  identify(hook: string, id: string | undefined, unnamed = '@'): string {
     if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= MAX_HOOK_ID_LENGTH)) {
       throw new ValidationError(`${hook}: id: expected text of 1 to ${MAX_HOOK_ID_LENGTH} characters`)
     }
     const name = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, MAX_HOOK_ID_LENGTH)}`
-    const use = (this.#uses.get(name) ?? 0) + 1
+    const use = this.usesOf(name) + 1
     this.#uses.set(name, use)
-    return `${this.#scope}${this.#at.execution}/${name}.${use}`
+    return this.#idOf(name, use)
+  }
+
+  /** The id of a read or an object, which code that starts again may skip. */
+  identifyInSection(hook: string, id?: string): string {
+    const hookId = this.identify(hook, id, hook)
+    this.#section.names.add(hookId.slice(this.#prefix.length, hookId.lastIndexOf('.')))
+    return hookId
+  }
+
+  /** How often a name was used. */
+  usesOf(name: string): number {
+    return this.#uses.get(name) ?? 0
   }
 
   /**
@@ -83,6 +108,13 @@ export class Replay {
     if (this.#mismatch) throw this.#mismatch
     const record = this.#records.get(hookId)
     this.#consumed.add(hookId)
+    // The code that a changed read makes it skip may have reads of its own.
+    const isFree = this.#section.isRepeated && isRead({ hook })
+    if (record?.result.section !== undefined) {
+      this.#section.repeated.add(record.result.section)
+      this.#isChangedByState = true
+    }
+    if (isFree) return record
     // A retry runs the hooks again that failed in earlier attempts.
     if (record === undefined || (record.result.error && record.result.error.failures < this.failures)) {
       this.#checkMayRun(hookId)
@@ -102,6 +134,35 @@ export class Replay {
     if (this.#mismatch) throw this.#mismatch
     const [first] = this.#unconsumed()
     if (first) throw this.#changed(`it ended without ${first.hookId}, which has a recorded result`)
+  }
+
+  /** Ends the section. Continues the names where the repeated code left them, because it may have skipped some. */
+  endSection(): void {
+    for (const name of this.#section.repeated) {
+      for (const [readName, use] of Object.entries(this.#recordOf(name).uses ?? {})) this.#skip(readName, use)
+    }
+    this.#section = this.#nextSection()
+  }
+
+  /** The record of the current section, with how often the code has used names and written subjects. */
+  sectionRecord(counts: ReadonlyMap<string, number>): HookRecord {
+    const { name, names, subjects, repeated } = this.#section
+    const recorded = [name, ...repeated].map(section => this.#recordOf(section))
+    const uses = Object.fromEntries([...names].map(readName => [readName, this.usesOf(readName)]))
+    const shown = Object.fromEntries([...subjects].map(subject => [subject, counts.get(subject) ?? 0]))
+    return {
+      hookId: sectionId(this.#prefix, name),
+      hook: 'section',
+      result: {
+        uses: highestCounts([...recorded.map(result => result.uses), uses]),
+        shown: highestCounts([...recorded.map(result => result.shown), shown]),
+      },
+    }
+  }
+
+  /** The counts of emissions and changes at the ends of the sections that the code has repeated. */
+  get repeatedCounts(): readonly (readonly [subject: string, count: number])[] {
+    return [...this.#section.repeated].flatMap(name => Object.entries(this.#recordOf(name).shown ?? {}))
   }
 
   /** Adds a committed record. */
@@ -130,31 +191,75 @@ export class Replay {
 
   /** Hooks that did not run concurrently are called in their recorded order. */
   #checkOrder({ hookId, result }: HookRecord): void {
-    while (this.#consumed.has(this.#sequence[this.#sequenceIndex] ?? '')) this.#sequenceIndex++
-    const next = this.#sequence[this.#sequenceIndex]
+    const isDone = (record: HookRecord) => this.#consumed.has(record.hookId) || this.#maySkip(record)
+    let next = this.#sequence[this.#sequenceIndex]
+    while (next && isDone(next)) next = this.#sequence[++this.#sequenceIndex]
     if (next === undefined || result.beside || this.failures > 0) return
-    const isLater = this.#sequence.indexOf(hookId, this.#sequenceIndex) >= 0
-    if (isLater) throw this.#changed(`it calls ${hookId} before ${next}, which came first in the first execution`)
+    if ((this.#sequenceIndexes.get(hookId) ?? -1) > this.#sequenceIndex) {
+      throw this.#changed(`it calls ${hookId} before ${next.hookId}, which came first in the first execution`)
+    }
   }
 
   /** The recorded hooks that the code has not called. */
   #unconsumed(): readonly HookRecord[] {
     // A retry may take another path.
     if (this.failures > 0) return []
-    return [...this.#records.values()].filter(({ hookId }) => !this.#consumed.has(hookId) && !isPart(hookId))
+    return [...this.#records.values()].filter(
+      record => !this.#consumed.has(record.hookId) && !isPartOfHook(record.hookId) && !this.#maySkip(record),
+    )
+  }
+
+  /** Whether the code may have skipped a recorded hook because a read has returned another value. */
+  #maySkip(record: HookRecord): boolean {
+    return this.#section.isRepeated && isRead(record)
+  }
+
+  /** Continues a name after a number of uses. */
+  #skip(name: string, uses: number): void {
+    for (let use = uses; use > 0 && !this.#consumed.has(this.#idOf(name, use)); use--) {
+      this.#consumed.add(this.#idOf(name, use))
+    }
+    this.#uses.set(name, Math.max(uses, this.usesOf(name)))
+  }
+
+  #idOf(name: string, use: number): string {
+    return `${this.#prefix}${name}.${use}`
+  }
+
+  #nextSection(): Section {
+    return new Section(`${this.failures}.${this.#sectionCount++}`)
+  }
+
+  /** The recorded counts of a section. */
+  #recordOf(section: string): HookResult {
+    return this.resultOf(sectionId(this.#prefix, section)) ?? {}
   }
 
   #changed(how: string): MillraceError {
-    this.#mismatch = new MillraceError(
-      'workflow_changed',
-      `the code of node ${this.#at.node} changed while the run was in it: ${how}. Give the workflow a new version, and migrate such runs`,
-    )
+    this.#mismatch = this.changedError(how)
     return this.#mismatch
+  }
+
+  /** The error for code that does something else than it did. `how` says what. */
+  changedError(how: string): MillraceError {
+    const { node } = this.#at
+    const problem = this.#isChangedByState
+      ? `node ${node} did something else when it started again: ${how}. Its code or a state value differs: a read of state returns what the node sets before its next hook. Set the state after the hooks that depend on the earlier value. If the code changed, give`
+      : `the code of node ${node} changed while the run was in it: ${how}. Give`
+    return new MillraceError('workflow_changed', `${problem} the workflow a new version, and migrate such runs`)
   }
 }
 
-/** Whether a record belongs to a part of a hook, and not to a call in the node's code. */
-const isPart = (hookId: string): boolean => hookId.split('/').length > 2
+/** The highest count of each name. */
+function highestCounts(
+  all: readonly ({ readonly [name: string]: number } | undefined)[],
+): Readonly<Record<string, number>> {
+  const highest = new Map<string, number>()
+  for (const [name, count] of all.flatMap(counts => Object.entries(counts ?? {}))) {
+    highest.set(name, Math.max(count, highest.get(name) ?? 0))
+  }
+  return Object.fromEntries(highest)
+}
 
 type RecordedError = NonNullable<HookResult['error']>
 

@@ -13,6 +13,8 @@ import { ValidationError } from '../../error/error.ts'
 import { keyOf } from '../../session/key.ts'
 import type { Session } from '../../session/session.ts'
 import { type HookRecord, type HookResult, hookRecordEntry, stateIdOf } from './journal.ts'
+import type { Replay } from './replay.ts'
+import type { StateRead } from './section.ts'
 import { checkStateValue, type StateChange, type WorkflowState, type WorkflowStateUpdate } from './state.ts'
 
 export interface UncommittedSettings {
@@ -20,10 +22,7 @@ export interface UncommittedSettings {
   readonly scope: string
   readonly state: WorkflowState
   readonly streams: StructuredStreams
-  /** How many emissions the log holds, by subject. */
-  readonly committedCounts: ReadonlyMap<string, number>
-  /** Whether an earlier attempt failed. A retry may take another path, so it sets values again. */
-  readonly isRetry: boolean
+  readonly replay: Replay
 }
 
 /** The entries of a commit, and the callback to run after the commit succeeded. */
@@ -36,6 +35,8 @@ export interface PreparedCommit {
 /** Hook results, state changes and emissions since the last commit. On replay, skips the emissions and changes that the log has counted. */
 export class UncommittedChanges {
   readonly #settings: UncommittedSettings
+  /** How many emissions the log holds, by subject. */
+  readonly #committedCounts: ReadonlyMap<string, number>
   #records: HookRecord[] = []
   #changes: StateChange[] = []
   /** Emissions and changes of this attempt, by subject, and in total. */
@@ -47,6 +48,12 @@ export class UncommittedChanges {
 
   constructor(settings: UncommittedSettings) {
     this.#settings = settings
+    this.#committedCounts = settings.replay.emissionCounts
+  }
+
+  /** Whether an earlier attempt failed. A retry may take another path, so it sets values again. */
+  get #isRetry(): boolean {
+    return this.#settings.replay.failures > 0
   }
 
   /** Whether there is nothing to commit. */
@@ -69,9 +76,9 @@ export class UncommittedChanges {
     const subject = `structured:${chunk.streamId}`
     const isNew = this.#countEmission(subject)
     const refusal = `refused:${this.#counts.get(subject)}:${subject}`
-    const isRepeated = !isNew && this.#settings.isRetry && chunk.kind === 'set'
+    const isRepeated = !isNew && this.#isRetry && chunk.kind === 'set'
     if (!isNew && !isRepeated) {
-      if (!this.#settings.committedCounts.has(refusal)) return Promise.resolve()
+      if (!this.#committedCounts.has(refusal)) return Promise.resolve()
       throw new ValidationError(`${label}: the update does not fit, as in the first execution of the node`)
     }
     this.#uncounted.add(subject)
@@ -84,17 +91,48 @@ export class UncommittedChanges {
     }
   }
 
-  /** Changes a state value with the next commit. */
-  setState(key: string, update: WorkflowStateUpdate): void {
+  /** Changes the state value of a read with the next commit. */
+  setState(read: StateRead, update: WorkflowStateUpdate): void {
+    const { key } = read
     const checked = typeof update === 'function' ? update : checkStateValue(key, update)
     const isNew = this.#countEmission(`state:${key}`)
-    const isRepeated = this.#settings.isRetry && typeof update !== 'function'
-    if (isNew || isRepeated) this.#changes.push({ key, update: checked })
+    const isRepeated = this.#isRetry && typeof update !== 'function'
+    if (!isNew && !isRepeated) return
+    this.#changes.push({ key, update: checked })
+    this.#settings.replay.section.change(read)
   }
 
   /** A state value with the uncommitted changes of this execution. */
   readState(key: string): Json | undefined {
     return this.#settings.state.read(key, this.#changes)
+  }
+
+  /** Ends the section of the code, because a hook is answered. */
+  endSection(): void {
+    const { state, replay } = this.#settings
+    try {
+      if (replay.section.needsRecord) this.#recordSection(state.after(this.#changes))
+    } catch {
+      // The next commit reports that the changes are no valid state.
+    }
+    // The repeated code may have skipped what the log has counted.
+    for (const [subject, count] of replay.repeatedCounts) {
+      const skipped = count - (this.#counts.get(subject) ?? 0)
+      if (skipped <= 0) continue
+      this.#counts.set(subject, count)
+      this.#total += skipped
+    }
+    replay.endSection()
+  }
+
+  /** Adds the records of the current section: its changed reads, and what it has counted. */
+  #recordSection(values: ReadonlyMap<string, Json | undefined>): void {
+    const { state, replay } = this.#settings
+    const { section } = replay
+    this.#records.push(...section.takeReads(key => (values.has(key) ? values.get(key) : state.read(key))))
+    if (!section.needsRecord) return
+    this.#records.push(replay.sectionRecord(this.#counts))
+    section.markRecorded()
   }
 
   /**
@@ -104,9 +142,12 @@ export class UncommittedChanges {
   prepareCommit(record: HookRecord, previousShown?: HookResult['shown']): PreparedCommit {
     const { lane, state } = this.#settings
     // Copies, because code may add to the originals during the commit.
-    const ownRecords = [...this.#records]
     const changes = [...this.#changes]
     const values = state.after(changes)
+    this.#recordSection(values)
+    const count = this.#records.length
+    // The last record of a read counts, in the place of the first.
+    const ownRecords = [...new Map(this.#records.map(record => [record.hookId, record])).values()]
     const uncounted = new Set(this.#uncounted)
     const counts = Object.fromEntries([...uncounted].map(subject => [subject, this.#counts.get(subject) as number]))
     // One record carries the counts of the entire commit.
@@ -123,7 +164,7 @@ export class UncommittedChanges {
       entries: [...records.map(entryRecord => hookRecordEntry(entryRecord, lane)), ...this.#stateEntries(values)],
       onCommitted: () => {
         for (const [key, value] of values) state.set(key, value)
-        this.#records = this.#records.slice(ownRecords.length)
+        this.#records = this.#records.slice(count)
         this.#changes = this.#changes.slice(changes.length)
         for (const subject of uncounted) {
           if (this.#counts.get(subject) === counts[subject]) this.#uncounted.delete(subject)
@@ -155,8 +196,9 @@ export class UncommittedChanges {
     this.#total++
     const count = (this.#counts.get(subject) ?? 0) + 1
     this.#counts.set(subject, count)
-    if (count <= (this.#settings.committedCounts.get(subject) ?? 0)) return false
+    if (count <= (this.#committedCounts.get(subject) ?? 0)) return false
     this.#uncounted.add(subject)
+    this.#settings.replay.section.addSubject(subject)
     return true
   }
 

@@ -21,9 +21,9 @@ describe('a workflow as a tool, with a crash after every append', () => {
           {
             asks: async ({ input }: NodeContext<string>) => {
               const [seen, setSeen] = useWorkflowState('seen', 0)
-              setSeen(seen + 1)
               const key = await useStep('key', ({ idempotencyKey }) => idempotencyKey)
               const well = await useInterrupt(textInterrupt(`${input}?`, { id: 'well' }))
+              setSeen(seen + 1)
               return { data: { well, key, seen } }
             },
             says: ({ input }: NodeContext<{ well: string }>) => ({

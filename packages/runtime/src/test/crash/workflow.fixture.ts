@@ -103,7 +103,9 @@ async function runNode(
   { input, tokenUsage }: NodeContext<Json>,
 ): Promise<NodeResult> {
   const results: Json[] = []
-  for (const [index, op] of ops.entries()) results.push(await executeOp(environment, op, `${id}.${index}`))
+  const atEnd: (() => Json)[] = []
+  for (const [index, op] of ops.entries()) results.push(await executeOp(environment, op, `${id}.${index}`, atEnd))
+  results.push(atEnd.map(read => read()))
   // Usage depends on the number of attempts: it is read, but not written.
   if (fails !== undefined || tokenUsage === undefined) throw new Error(`${id} fails`)
   const data = { from: id, given: digest(input), results }

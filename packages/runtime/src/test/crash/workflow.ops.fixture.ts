@@ -35,8 +35,15 @@ export function digest(value: unknown): string {
 
 export const EMAIL = z.object({ subject: z.string(), body: z.string(), bullets: z.array(z.string()) })
 
-/** Executes one operation in a node and returns its result. */
-export async function executeOp(environment: NodeEnvironment, op: Op, opPath: string): Promise<Json> {
+/**
+ * Executes one operation in a node and returns its result. State that a replay reads differently is in `atEnd`: results for the end of the node.
+ */
+export async function executeOp(
+  environment: NodeEnvironment,
+  op: Op,
+  opPath: string,
+  atEnd: (() => Json)[] = [],
+): Promise<Json> {
   switch (op.op) {
     case 'step':
       return step(environment, op)
@@ -47,11 +54,14 @@ export async function executeOp(environment: NodeEnvironment, op: Op, opPath: st
     case 'show':
       return show(op)
     case 'state':
-      return state(op)
+      return state(op, atEnd)
     case 'count': {
       const [count, set] = useNodeState(0)
-      set(count + 1)
-      return count
+      atEnd.push(() => {
+        set(count + 1)
+        return count
+      })
+      return null
     }
     case 'context':
       return (useRuntimeContext() as Json | undefined) ?? null
@@ -60,7 +70,7 @@ export async function executeOp(environment: NodeEnvironment, op: Op, opPath: st
         op.strands.map(async (strand, index) => {
           const results: Json[] = []
           for (const [nth, one] of strand.entries())
-            results.push(await executeOp(environment, one, `${opPath}.${index}.${nth}`))
+            results.push(await executeOp(environment, one, `${opPath}.${index}.${nth}`, atEnd))
           return results
         }),
       )
@@ -152,11 +162,12 @@ async function show({ stream: streamId, isComplete }: Extract<Op, { op: 'show' }
   return streamId
 }
 
-function state({ key, isShared }: Extract<Op, { op: 'state' }>): Json {
-  const [value, set] = useWorkflowState<number>(key, 0)
+function state({ key, isShared }: Extract<Op, { op: 'state' }>, atEnd: (() => Json)[]): Json {
+  const [, set] = useWorkflowState<number>(key, 0)
   set(before => (before ?? 0) + 1)
   // Concurrent writes of others are not included.
-  return isShared && key === 'shared' ? null : value
+  if (!(isShared && key === 'shared')) atEnd.push(() => useWorkflowState<number>(key, 0)[0])
+  return null
 }
 
 /** A tool that counts. Its user decides about approval. */

@@ -69,7 +69,6 @@ const rounds = (environment: NodeEnvironment) => [
     nodes: {
       round: async () => {
         const [count, setCount] = useNodeState(1)
-        setCount(count + 1)
         const [all, setAll] = useWorkflowState<string[]>('answers', [])
         const both = await Promise.all([
           useInterrupt({ request: { kind: 'text', question: `First, ${count}?` }, id: 'first' }),
@@ -82,6 +81,7 @@ const rounds = (environment: NodeEnvironment) => [
           useStructuredData({ kind: 'append', streamId: 'answers', path: 'rows', items: [`${count}.${question}`] })
         }
         const results = [...all, ...both.flat(), ...more]
+        setCount(count + 1)
         setAll(results)
         return { data: results, ...(count < 2 && { condition: 'again' as const }) }
       },
@@ -215,10 +215,10 @@ const consent = (environment: NodeEnvironment) => [
         // The failure is committed before the pause.
         await executeOp(environment, { op: 'step', key: 'knock', fails: 'always' }, 'work')
         const [seen, see] = useWorkflowState('seen', 0)
-        see(seen + 1)
         const yes = await executeOp(environment, { op: 'reason', ask: 'approval' }, 'work')
         useStructuredData({ kind: 'set', streamId: 'work', path: 'half', value: true })
         const no = await executeOp(environment, { op: 'reason', ask: 'denial', id: 'no' }, 'work')
+        see(seen + 1)
         return { data: { yes, no, seen } }
       },
       tell: async ({ input }: NodeContext<{ yes: unknown; no: unknown; seen: number }>) => {
