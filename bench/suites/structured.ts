@@ -9,10 +9,10 @@ const COMMIT = 10
 const SIZES = [10_000, 100_000]
 const warmUp: Load = { pieces: 6, items: 10_000 }
 
-/** Structured objects: appending to one, and field updates from streamed text. */
+/** Structured objects: appending to one, growing a text with a state per delta, and field updates from streamed text. */
 export const structured: Suite = {
   name: 'structured',
-  benchmarks: () => [append(), fields()],
+  benchmarks: () => [append(), text(), fields()],
 }
 
 /** Cost of appending one item per chunk to an array in a structured object. */
@@ -41,6 +41,108 @@ function append(): Benchmark {
       ...(kind === 'ours' ? { under: 1.1 } : {}),
     })),
   }
+}
+
+const DELTAS: Load = { pieces: 5, items: 20_000 }
+
+/** Cost of a text delta, with a state after each. */
+function text(): Benchmark {
+  const contender = (kind: Contender['kind'], name: string, prepare: Contender['prepare']): Contender => {
+    return { name, kind, load: DELTAS, warmUp, prepare }
+  }
+  const ours = 'applyStructuredChunk'
+  const peer = 'a reducer by the rules of Kortyx'
+  return {
+    name: 'text',
+    title: `${DELTAS.items.toLocaleString('en')} text deltas, with a state after each`,
+    item: 'delta',
+    reference: ours,
+    contenders: [
+      contender('ours', ours, applied),
+      contender('ours', 'accumulator, a read after each', readEach),
+      contender('ours', 'accumulator, one read at the end', readOnce),
+      contender('peer', peer, likeKortyx),
+      contender('floor', 'a string that grows', concatenated),
+    ],
+    claims: [{ kind: 'ratio', of: ours, to: peer, atMost: 1 }],
+  }
+}
+
+const DELTA = 'word '
+
+const textChunksOf = memo((count: number, _piece: number): StructuredDataChunk[] =>
+  parsed(
+    Array.from({ length: count }, (): StructuredDataChunk => {
+      return {
+        type: 'structured-data',
+        streamId: 's1',
+        dataType: 'mail',
+        kind: 'text-delta',
+        path: 'draft.body',
+        delta: DELTA,
+      }
+    }),
+  ),
+)
+
+const checkText = (data: unknown, count: number): void =>
+  strictEqual((data as { draft: { body: string } }).draft.body, DELTA.repeat(count))
+
+async function applied(count: number, workIndex: number): Promise<Job> {
+  const { applyStructuredChunk } = await import('@millrace/protocol')
+  const chunks = textChunksOf(count, workIndex)
+  return job(
+    () => {
+      let state: StructuredState | undefined
+      for (const chunk of chunks) state = applyStructuredChunk(state, chunk)
+      return state
+    },
+    state => checkText(state?.data, count),
+  )
+}
+
+const readEach = (count: number, workIndex: number): Promise<Job> => read(count, workIndex, true)
+const readOnce = (count: number, workIndex: number): Promise<Job> => read(count, workIndex, false)
+
+async function read(count: number, workIndex: number, isEach: boolean): Promise<Job> {
+  const { StructuredAccumulator } = await import('@millrace/protocol')
+  const chunks = textChunksOf(count, workIndex)
+  return job(
+    () => {
+      const accumulator = new StructuredAccumulator()
+      for (const chunk of chunks) {
+        accumulator.write(chunk)
+        if (isEach) accumulator.read()
+      }
+      return accumulator.read()
+    },
+    state => checkText(state?.data, count),
+  )
+}
+
+async function likeKortyx(count: number, workIndex: number): Promise<Job> {
+  const { reduceLikeKortyx } = await import('../../interop/kortyx/kortyx-reducer.fixture.ts')
+  const chunks = textChunksOf(count, workIndex)
+  return job(
+    () => {
+      let state: ReturnType<typeof reduceLikeKortyx> | undefined
+      for (const chunk of chunks) state = reduceLikeKortyx(state, chunk)
+      return state
+    },
+    state => checkText(state?.data, count),
+  )
+}
+
+async function concatenated(count: number, workIndex: number): Promise<Job> {
+  const chunks = textChunksOf(count, workIndex)
+  return job(
+    () => {
+      let body = ''
+      for (const chunk of chunks) if (chunk.kind === 'text-delta') body += chunk.delta
+      return body
+    },
+    body => strictEqual(body, DELTA.repeat(count)),
+  )
 }
 
 const chunksOf = memo((count: number, _piece: number): StructuredDataChunk[] =>

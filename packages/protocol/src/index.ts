@@ -53,12 +53,8 @@ export {
 export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './structured/field-watcher.ts'
 export { parsePath } from './structured/path.ts'
 export { applyStructuredChunk, reduceStructuredChunks } from './structured/reducer.ts'
-export {
-  StructuredAccumulator,
-  type StructuredSnapshot,
-  type StructuredState,
-  type UnsetItems,
-} from './structured/structured-accumulator.ts'
+export { StructuredAccumulator, type StructuredSnapshot } from './structured/structured-accumulator.ts'
+export type { StructuredState, UnsetItems } from './structured/structured-state.ts'
 
 // Chunks and state
 

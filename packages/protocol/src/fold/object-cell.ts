@@ -1,4 +1,6 @@
-import type { StructuredAccumulator, StructuredDraft, StructuredState } from '../structured/structured-accumulator.ts'
+import type { StructuredAccumulator } from '../structured/structured-accumulator.ts'
+import type { StructuredState } from '../structured/structured-state.ts'
+import type { StructuredDraft } from '../structured/undo-journal.ts'
 import { Cell, type CellDraft } from './cell.ts'
 import type { DraftUndo, StructuredObject } from './view.ts'
 

@@ -4,7 +4,8 @@ import type { Content, Executor, FinishReason, PendingRef, Role, RunStatus, Usag
 import type { ErrorChunk, HookCompletedChunk, InterruptChunk, RunRequestedChunk } from '../catalogue/guards.ts'
 import type { Entry } from '../entry/entry.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import type { StructuredDraft, StructuredState } from '../structured/structured-accumulator.ts'
+import type { StructuredState } from '../structured/structured-state.ts'
+import type { StructuredDraft } from '../structured/undo-journal.ts'
 
 /** The version of the fold that made a view. Another version must fold the log again (law 12). */
 export const FOLD_VERSION: View['version'] = 1

@@ -20,10 +20,10 @@ export const shallowCopy = <T extends object>(node: T): T => (Array.isArray(node
 export type Owned = Set<object> | WeakSet<object>
 
 /** Copy on write: returns the object itself if it is owned, else a shallow copy, which is then owned. */
-export function writable<T extends object>(node: T, owned: Owned): T {
-  if (owned.has(node)) return node
+export function writable<T extends object>(node: T, owned: Owned | undefined): T {
+  if (owned?.has(node)) return node
   const copy = shallowCopy(node)
-  owned.add(copy)
+  owned?.add(copy)
   return copy
 }
 

@@ -15,7 +15,8 @@ export const isObject = (value: unknown): value is { readonly [key: string]: unk
 export function isContainer(value: unknown): value is JsonContainer {
   if (!isObject(value)) return Array.isArray(value)
   const prototype = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
+  // The first comparison is the most frequent case, and the fastest.
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** Reads an own key. Inherited keys such as `constructor` are ignored. */

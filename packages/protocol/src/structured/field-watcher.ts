@@ -4,7 +4,7 @@ import { isContainer, type Json, type JsonContainer, putOwn } from '../json/json
 import type { JsonSegment } from '../json/json-parser.ts'
 import { type JsonPath, JsonStream } from '../json/json-stream.ts'
 import { MAX_GAP, segmentsOf } from './path.ts'
-import { appendTypeOf } from './structured-accumulator.ts'
+import { appendTypeOf } from './write-chunk.ts'
 
 /** How a field is sent: `set` when it is complete, `append` item by item, `text-delta` as its text grows. */
 export type FieldKind = 'set' | 'append' | 'text-delta'

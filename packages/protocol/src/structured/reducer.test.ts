@@ -8,8 +8,8 @@ import { runs } from '../property-runs.fixture.ts'
 import { anyChunk, append, final, set, text } from './chunks.fixture.ts'
 import { MAX_GAP } from './path.ts'
 import { applyStructuredChunk, reduceStructuredChunks } from './reducer.ts'
-import type { StructuredState } from './structured-accumulator.ts'
 import { applyNaively, clone, freeze, pathsOf, unsetIn } from './structured-model.fixture.ts'
+import type { StructuredState } from './structured-state.ts'
 
 const reduce = (...chunks: StructuredDataChunk[]): StructuredState | undefined => {
   let state: StructuredState | undefined

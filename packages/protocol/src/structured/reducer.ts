@@ -1,9 +1,12 @@
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { ProtocolError, shortened } from '../error/protocol-error.ts'
-import { StructuredAccumulator, type StructuredState } from './structured-accumulator.ts'
+import { StructuredAccumulator } from './structured-accumulator.ts'
+import type { StructuredState } from './structured-state.ts'
+import { writeChunk } from './write-chunk.ts'
 
 /**
- * Returns the state after a chunk. The given state is not changed: only the containers on the path are copied.
+ * Returns the state after a chunk. The given state is not changed: the containers on the path are copied, so n appends to an array
+ * cost O(n²). Use a `StructuredAccumulator` for a stream whose states between two reads are not needed: there they cost O(n).
  * @throws ProtocolError for a chunk of another stream, a chunk after the final one, an invalid path, or a path that conflicts
  * with the data, checked in this order.
  */
@@ -11,9 +14,7 @@ export function applyStructuredChunk(
   current: StructuredState | undefined,
   chunk: StructuredDataChunk,
 ): StructuredState {
-  const accumulator = StructuredAccumulator.restore({ state: current })
-  accumulator.write(chunk)
-  return accumulator.read() as StructuredState
+  return writeChunk(current, chunk)
 }
 
 /**

@@ -6,8 +6,9 @@ import type { Json } from '../json/json.ts'
 import { runs } from '../property-runs.fixture.ts'
 import { anyChunk, append, final, set, text } from './chunks.fixture.ts'
 import { reduceStructuredChunks } from './reducer.ts'
-import { StructuredAccumulator, type StructuredState } from './structured-accumulator.ts'
+import { StructuredAccumulator } from './structured-accumulator.ts'
 import { applyNaively, clone, freeze, pathsOf, unsetIn } from './structured-model.fixture.ts'
+import type { StructuredState } from './structured-state.ts'
 
 const written = (...chunks: StructuredDataChunk[]) => {
   const accumulator = new StructuredAccumulator()

@@ -3,7 +3,7 @@
 
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import type { Json } from '../json/json.ts'
-import type { StructuredState, UnsetItems } from './structured-accumulator.ts'
+import type { StructuredState, UnsetItems } from './structured-state.ts'
 
 export const clone = <T>(value: T): T => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
 
