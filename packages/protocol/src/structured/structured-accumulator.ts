@@ -7,13 +7,21 @@ import { MAX_GAP, parsePath } from './path.ts'
 
 /** The state of a structured object. */
 export interface StructuredState {
+  /** Id of the object. */
   readonly streamId: string
+  /** The application's name for this kind of object. */
   readonly dataType: string
+  /** `done` after the final data. */
   readonly status: 'streaming' | 'done'
+  /** The object so far. */
   readonly data: Json
+  /** Id of the schema of the object, if set. */
   readonly schemaId?: string
+  /** Version of the schema of the object, if set. */
   readonly schemaVersion?: string
+  /** The application's id of the object, if set. */
   readonly id?: string
+  /** Id of the workflow node that writes the object, if any. */
   readonly node?: string
 }
 
@@ -32,7 +40,9 @@ export type StructuredDraft = readonly StructuredInverse[]
 
 /** An accumulator as plain JSON. */
 export interface StructuredSnapshot {
+  /** The object. Undefined before the first chunk. */
   readonly state?: StructuredState | undefined
+  /** The part that a discard takes back. */
   readonly draft?: StructuredDraft | undefined
 }
 
