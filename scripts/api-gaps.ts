@@ -5,6 +5,7 @@ import {
   chunkTypeOf,
   isGuard,
   isOptions,
+  isShown,
   membersOf,
   nameOf,
   parseComment,
@@ -12,18 +13,17 @@ import {
 } from './api-model.ts'
 
 const METHODS = new Set(['Method', 'MethodSignature'])
-/** Methods of the language: `[Symbol.asyncIterator]`, and those of iterators. */
-const LANGUAGE_METHODS = /^(\[Symbol\.\w+\]|next|return)$/
+const FIELDS = new Set(['Property', 'PropertySignature'])
 
 /**
  * Exports and members without a comment, one line each. These need one:
  *
  * - every export, except guards, the types of chunks (docs/reference/chunks.md has those), the schemas, and
  *   interfaces and types in the format of another system, which that system documents;
- * - every member of an options interface;
- * - every method.
+ * - every method;
+ * - every field, except those of interfaces in the format of another system.
  *
- * Fields of other interfaces are data. They have a comment where the name does not say it all.
+ * Constructors need none: the comment of the class says what they create.
  */
 export function commentGaps(entries: readonly ApiEntry[]): string[] {
   const gaps = entries.flatMap(entry => entry.items.flatMap(item => itemGaps(entry, item)))
@@ -33,7 +33,9 @@ export function commentGaps(entries: readonly ApiEntry[]): string[] {
 function itemGaps(entry: ApiEntry, item: ApiItem): string[] {
   const at = `${specifier(entry)}: ${nameOf(item)}`
   const own = needsComment(entry, item) && isMissing(item) ? [at] : []
-  const members = membersOf(entry, item).filter(member => isMissing(member) && memberNeedsComment(item, member))
+  const members = membersOf(entry, item).filter(
+    member => isShown(member) && isMissing(member) && memberNeedsComment(entry, item, member),
+  )
   return [...own, ...members.map(member => `${at}.${member.name}`)]
 }
 
@@ -50,8 +52,6 @@ function needsComment(entry: ApiEntry, item: ApiItem): boolean {
 const isForeign = ({ package: name, path }: ApiEntry): boolean =>
   name === '@millrace/dialects' && path !== '.' && path !== './foreign-server'
 
-/** Protected methods are for subclasses of this project. */
-const memberNeedsComment = (item: ApiItem, member: ApiItem): boolean =>
-  METHODS.has(member.kind)
-    ? member.isProtected !== true && !LANGUAGE_METHODS.test(member.name ?? '')
-    : isOptions(item) && member.kind === 'PropertySignature'
+function memberNeedsComment(entry: ApiEntry, item: ApiItem, member: ApiItem): boolean {
+  return METHODS.has(member.kind) || (FIELDS.has(member.kind) && needsComment(entry, item))
+}

@@ -84,7 +84,7 @@ export const water: ApiEntry = {
   report: '',
   items: [
     item('Interface', 'Water', 'Water.', 'export interface Water ', {
-      members: [property('degrees', 'number', '', false)],
+      members: [property('degrees', 'number', 'Temperature, in °C.', false)],
     }),
   ],
 }

@@ -113,9 +113,12 @@ export function membersOf(entry: ApiEntry, item: ApiItem): readonly ApiItem[] {
   )
 }
 
-/** Whether a property only tells two interfaces apart: `agent?: undefined`. */
+/** Whether a property only tells two interfaces apart: `agent?: undefined`, `guest?: never`. */
 const isNeverSet = ({ excerptTokens, isOptional }: ApiItem): boolean =>
-  isOptional === true && /\?: undefined;$/.test(textOf(excerptTokens))
+  isOptional === true && /\?: (undefined|never);$/.test(textOf(excerptTokens))
+
+/** Whether users see a member: no types for inference, such as `'~types'`, no private marks, and none for subclasses of this project. */
+export const isShown = (member: ApiItem): boolean => member.isProtected !== true && !/^["[]/.test(member.name ?? '')
 
 /** The interfaces that are not exported and that an interface extends, or a type of options combines. */
 export function hiddenBases(entry: ApiEntry, item: ApiItem): readonly ApiItem[] {

@@ -54,7 +54,9 @@ test('shows options in a table, with defaults, links, and the members of an inte
 })
 
 test('leaves out the column of defaults without any', () => {
-  expect(below('water', 'Water')).toContain('| name | type | description |\n|---|---|---|\n| `degrees` | `number` |  |')
+  expect(below('water', 'Water')).toContain(
+    '| name | type | description |\n|---|---|---|\n| `degrees` | `number` | Temperature, in °C. |',
+  )
 })
 
 test('gives a method the comment of the interface that its class implements', () => {
@@ -108,7 +110,7 @@ test('parses the tags of a comment', () => {
   })
 })
 
-test('finds options, methods and exports without a comment, but no data fields, guards or chunks', () => {
+test('finds exports, methods and fields without a comment, but no guards, chunks or constructors', () => {
   expect(commentGaps(entries)).toEqual([])
   const bare = {
     ...water,
@@ -117,11 +119,24 @@ test('finds options, methods and exports without a comment, but no data fields, 
       item('Interface', 'BoilOptions', 'Options.', 'export interface BoilOptions ', {
         members: [property('degrees', 'number', '@default 100'), property('litres', 'number', 'Size.')],
       }),
-      item('Interface', 'Steam', 'Steam.', 'export interface Steam ', { members: [property('degrees', 'number', '')] }),
+      item('Interface', 'Steam', 'Steam.', 'export interface Steam ', {
+        members: [property('degrees', 'number', ''), property('ice', 'never', '')],
+      }),
       item('Class', 'Boiler', 'Boils.', 'export declare class Boiler ', {
-        members: [item('Method', 'start', '', 'start(): void;'), item('Property', 'name', '', 'name: string;')],
+        members: [
+          item('Constructor', '(constructor)', '', 'constructor();'),
+          item('Method', 'start', '', 'start(): void;'),
+          item('Property', 'name', '', 'name: string;'),
+          item('Property', 'lid', '', 'lid: string;', { isProtected: true }),
+        ],
       }),
     ],
   }
-  expect(commentGaps([bare])).toEqual(['@x/water: boil', '@x/water: BoilOptions.degrees', '@x/water: Boiler.start'])
+  const gaps = ['boil', 'BoilOptions.degrees', 'Steam.degrees', 'Boiler.name', 'Boiler.start']
+  expect(commentGaps([bare])).toEqual(gaps.map(gap => `@x/water: ${gap}`))
+  // Another system documents the fields of its own format.
+  const foreign = { ...bare, package: '@millrace/dialects', path: './other' }
+  expect(commentGaps([foreign])).toEqual(
+    ['boil', 'BoilOptions.degrees', 'Boiler.name', 'Boiler.start'].map(gap => `@millrace/dialects/other: ${gap}`),
+  )
 })

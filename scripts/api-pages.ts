@@ -9,6 +9,7 @@ import {
   hiddenBases,
   isGuard,
   isOptions,
+  isShown,
   membersOf,
   nameOf,
   parseComment,
@@ -391,9 +392,6 @@ function chunksTable(sections: readonly Section[]): string {
 
 const guardsText = (sections: readonly Section[]): string =>
   `Each returns whether a value is of the type in its name: ${sections.map(({ heading }) => `\`${heading}\``).join(', ')}.`
-
-/** Members that users see: no types for inference, such as `'~types'`, and no private marks. */
-const isShown = (member: ApiItem): boolean => member.isProtected !== true && !/^["[]/.test(member.name ?? '')
 
 /** The default as code if it is a value, else as text. */
 function defaultText(value: string | undefined): string {

@@ -15,18 +15,21 @@ const entrySource = source('entry/entry.ts')
 const frameSource = source('frame/frame.ts')
 
 const groups: Record<ChunkGroup, [title: string, about: string]> = {
-  message: ['Messages', 'A message as a whole: what a person said, and the frame around what an agent says.'],
-  text: ['Text', 'What the agent says, part by part.'],
-  reasoning: ['Reasoning', 'What the model thinks before it speaks, part by part.'],
-  tool: ['Tools', 'A call from the first character of its input to its outcome, approval included.'],
-  content: ['Content', 'What a message may hold besides text: sources, files, data of the application.'],
-  structured: ['Structured objects', 'Objects that grow in front of the reader.'],
+  message: ['Messages', "Complete messages, such as those of users, and the start and end of an agent's message."],
+  text: ['Text', 'Text of the agent, part by part.'],
+  reasoning: ['Reasoning', 'Reasoning of the model before its answer, part by part.'],
+  tool: ['Tools', 'A call, from the first character of its input to its outcome, with its approval.'],
+  content: ['Content', 'Parts of a message besides text: sources, files, data of the application.'],
+  structured: ['Structured objects', 'Objects that stream field by field.'],
   state: ['State', "The agent's shared state, and the result of the run."],
-  step: ['Steps', 'One model call with its tools, or one execution of a node; its commit or its discard.'],
-  delegation: ['Delegation', 'Work that an agent gives to another.'],
-  workflow: ['Workflows', 'What workflows add: questions to people, transitions, and what nodes leave behind.'],
-  run: ['Runs', 'The life of a run, from the request to its one end.'],
-  error: ['Errors', 'What went wrong.'],
+  step: [
+    'Steps',
+    'A step is one model call with its tools, or one execution of a node. It ends with a commit or a discard.',
+  ],
+  delegation: ['Delegation', 'Calls of sub-agents.'],
+  workflow: ['Workflows', 'Workflows: questions to users, transitions, progress, and results of hooks.'],
+  run: ['Runs', 'A run, from its request to its only end.'],
+  error: ['Errors', 'Errors of a run.'],
 }
 
 const pascal = (type: string): string => type.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
@@ -134,7 +137,7 @@ const entriesText = (): string =>
 const framesText = (): string =>
   [
     '## Frames',
-    'What one connection carries. An entry whose origin equals that of the entry before it in the frame leaves it out.',
+    'The messages of one connection. A frame omits the origin of an entry if the entry before it has the same origin.',
     ...Object.entries<FieldTypes>(frames).flatMap(([type, fields]) => [
       `### frame \`${type}\``,
       fieldsList(fields, frameSource, `${pascal(type)}Frame`, { entries: '[entries](#entries)' }),
@@ -160,11 +163,11 @@ const text = `${[
   '# The chunks',
   '<!-- Written by scripts/reference.ts from the catalogue: change packages/protocol/src/catalogue/catalogue.ts and run it again. -->',
   `A chunk is one typed piece of payload: a plain JSON object, told apart by its \`type\`. There are ${Object.keys(catalogue).length} types and the open family \`data-*\`.`,
-  'A type that is not on this page is legal everywhere: it is kept, passed on, and ignored by the fold. So are fields that are not listed.',
+  'A type that is not on this page is legal everywhere: the log keeps it, readers get it, and the fold ignores it. The same holds for fields that are not listed.',
   contents(),
   '**Drafts.** Some chunks stream before their commit, in the draft of a lane, and a discard removes them. All others are written with a commit and stay.',
-  '**Who writes.** The writer drives the run. A guest is anyone else: it may append answers, claims, and requests to stop or to run.',
-  '**Fields.** One with a `?` may be missing. A number is finite, a count is a safe integer from 0, a sequence one from 1, true and 1 are just that, json is anything JSON can say and object a JSON object; `[]` is an array, `{}` an object of such values under any keys. The other types are [below](#named-types).',
+  '**Authors.** The writer drives the run. Every other author is a guest, which may append answers, claims, and requests to stop or to run.',
+  '**Fields.** A field with a `?` may be missing. A number is finite. A count is a safe integer from 0, a sequence is one from 1. `true` and `1` are these values. A json is any JSON value, and an object is a JSON object. `[]` is an array of such values, and `{}` is an object of such values under any keys. The other types are [below](#named-types).',
   ...Object.entries(groups).map(([group, about]) => groupText(group, about)),
   ['## Named types', ...Object.entries<NamedType>(types).map(([name, type]) => namedText(name, type))].join('\n\n'),
   entriesText(),

@@ -17,6 +17,7 @@ export type ExitReason = keyof typeof exitCodes
 
 /** An expected failure of a command. The message says what to do next. */
 export class CommandError extends Error {
+  /** Name of the class. */
   override readonly name = 'CommandError'
   /** Why the command failed. */
   readonly reason: ExitReason

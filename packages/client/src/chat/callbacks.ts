@@ -3,15 +3,19 @@ import type { ChatDataOf, MessageOf, ToolPartOf } from '../types/index.ts'
 
 /** Argument of `onFinish`: the outcome of a run, or of the connection that followed it. */
 export interface ChatFinish<A = unknown> {
+  /** Id of the run, if there is one. */
   readonly runId?: string
   /** Message of the agent, if it wrote one. */
   readonly message?: MessageOf<A>
+  /** All messages of the chat, in order. */
   readonly messages: readonly MessageOf<A>[]
   /** Whether the run was stopped. */
   readonly isAbort: boolean
   /** Whether the stream was lost for good, so that the outcome of the run is unknown. */
   readonly isDisconnect: boolean
+  /** Whether the run failed, or its stream was lost. */
   readonly isError: boolean
+  /** Why the model stopped, if the run has a message of the agent. */
   readonly finishReason?: string
 }
 

@@ -36,8 +36,11 @@ export interface SendOptions {
 
 /** Result of a send. Errors are in `error`, not thrown. */
 export interface SendResult {
+  /** Id of the user message. */
   readonly messageId: string
+  /** Id of the run that answers the message. Undefined if the message was not sent. */
   readonly runId?: string
+  /** Set if the message was not sent. */
   readonly error?: ChatError
 }
 
@@ -53,17 +56,23 @@ export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'paused' | 'error
 
 /** State of a chat without its messages. A new object after each change. */
 export interface ChatState {
+  /** Id of the session. Undefined before the first message of a new chat. */
   readonly sessionId: string | undefined
+  /** Status of the chat. */
   readonly status: ChatStatus
   /** Id of the open run. */
   readonly runId: string | undefined
+  /** The last error. Undefined once it no longer applies, a message is sent, or `clearError` is called. */
   readonly error: ChatError | undefined
+  /** Status of the connection, and the reason for it in a sentence. */
   readonly connection: { readonly status: ConnectionStatus; readonly reason: string }
   /** Whether the session may have messages that are not loaded yet. */
   readonly isLoading: boolean
+  /** Title of the session, if set. */
   readonly title: string | undefined
   /** Whether the server has messages older than those loaded. */
   readonly hasOlder: boolean
+  /** Whether a request for older messages is in flight. */
   readonly isLoadingOlder: boolean
 }
 

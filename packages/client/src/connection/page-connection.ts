@@ -25,6 +25,7 @@ export type SessionEntry = Entry & { readonly sessionId: string; readonly cursor
 
 /** The connection of a chat: to a Millrace server, or by `@millrace/dialects` to another system's server. */
 export interface ChatConnection extends Connection {
+  /** Sends the requests of a chat to the server. */
   readonly api: Pick<Api, 'ask' | 'read'>
   /** Whether its sessions exist only in this page: a generated session id is useless after a reload. @default false */
   readonly isOfPage?: boolean
@@ -34,6 +35,7 @@ export interface ChatConnection extends Connection {
 
 /** One connection for all sessions of a page. Reconnects by itself, and delivers every entry once and in order. */
 export class PageConnection implements ChatConnection, AsyncIterable<SessionEntry> {
+  /** Sends the requests of this connection to the server. */
   readonly api: Api
   readonly #options: ConnectionOptions
   readonly #context: ConnectionContext

@@ -8,13 +8,17 @@ export type ErrorSource = 'send' | 'stream' | 'history' | 'adapter' | 'answer'
 
 /** An error of a chat, with a `code` for programs and a `message` for people. */
 export interface ChatError {
+  /** Snake case. The part before the first underscore is the category. */
   readonly code: string
+  /** A sentence for people, without secrets. */
   readonly message: string
+  /** The operation that failed. */
   readonly source: ErrorSource
   /** Whether the chat can go on: nothing is lost. */
   readonly recoverable: boolean
   /** Whether the same operation may succeed when it is repeated. */
   readonly retryable: boolean
+  /** Data about the error, such as the `messageId` of a failed send. */
   readonly details?: unknown
 }
 

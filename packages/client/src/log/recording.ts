@@ -10,7 +10,9 @@ const MAX_LINE_LENGTH = 64 * 1024 * 1024
 
 /** A recorded session. */
 export interface Recording {
+  /** Id of the recorded session. */
   readonly sessionId: string
+  /** All entries, in order. */
   readonly entries: readonly Entry[]
   /** View before the first entry, if the log was trimmed. */
   readonly base?: View | undefined

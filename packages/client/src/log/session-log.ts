@@ -22,7 +22,9 @@ export interface SessionLogState {
   readonly count: number
   /** Sequence up to which the log is known. Larger than that of the last entry if later ones are hidden from this client. */
   readonly head: number
+  /** Status of the connection. */
   readonly status: ConnectionStatus
+  /** Why the connection has this status, in a sentence. */
   readonly reason: string
   /** Set if the session cannot be followed. */
   readonly error?: Failure | undefined
@@ -34,6 +36,7 @@ const CHANGE = 'change'
 
 /** All entries of a session that this client may see, as they arrive, to inspect how its view came about. */
 export class SessionLog {
+  /** Id of the session. */
   readonly sessionId: string
   /** Whether it has no connection, so that no entries arrive. */
   readonly isRecording: boolean
@@ -69,6 +72,7 @@ export class SessionLog {
     return this.#history.base
   }
 
+  /** The current state. The same object until the next notification. */
   get state(): SessionLogState {
     return this.#notified
   }

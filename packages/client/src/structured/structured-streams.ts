@@ -12,7 +12,9 @@ export type StructuredChunk = StructuredDataChunk | StructuredDataInvalidatedChu
 
 /** Structured objects, in the order in which they began. */
 export interface StructuredItems {
+  /** All objects. */
   readonly items: readonly StructuredState[]
+  /** The same objects by their `streamId`. */
   readonly byStreamId: { readonly [streamId: string]: StructuredState }
 }
 
@@ -86,6 +88,7 @@ export class StructuredStreams {
     this.#scheduler.flush()
   }
 
+  /** Calls the listener after each change of `value`. Returns a function that ends the subscription. */
   readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add('any', undefined, listener)
 
   #notify(): void {

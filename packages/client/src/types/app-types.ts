@@ -6,6 +6,7 @@ import type { Json } from '@millrace/protocol'
 export interface AppTypes {
   /** Names of agents and of workflows. */
   readonly agents: string
+  /** Names of workflows. */
   readonly workflows: string
   /** Input, output and `client` flag of each tool, by name. */
   readonly tools: object
@@ -66,7 +67,9 @@ export type OrJson<T> = unknown extends T ? Json : T
 
 /** Second argument of a client tool. */
 export interface ClientToolContext {
+  /** Id of the call. */
   readonly toolCallId: string
+  /** Name of the called tool. */
   readonly toolName: string
   /** Aborts when the result is no longer needed. */
   readonly signal: AbortSignal

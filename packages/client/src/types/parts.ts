@@ -59,8 +59,11 @@ type WithData<Base, Type, Data> = Without<Base, 'type' | 'data'> & { readonly ty
 
 /** A data chunk of the application. */
 export interface ChatData {
+  /** `data-` and the application's name of the data. */
   readonly type: `data-${string}`
+  /** The data, as the server emitted it. */
   readonly data: Json
+  /** A later chunk with the same type and id replaces the data. */
   readonly id?: string
   /** Whether it goes only to `onData`, and to no message. */
   readonly transient?: boolean

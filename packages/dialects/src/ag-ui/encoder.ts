@@ -30,7 +30,7 @@ export interface AgUiEncoderOptions {
   readonly echo?: { readonly threadId: string; readonly runId: string; readonly parentRunId?: string | undefined }
   /** Messages and state before the run, if already known. */
   readonly before?: AgUiHistory
-  /** Calls whose results came from this client. They are not sent back. @default none */
+  /** Ids of the calls that this client answered. Their results are not sent back. @default none */
   readonly results?: ReadonlySet<string>
   /** How client tool calls are sent: as pending calls or as interrupts. @default 'pending' */
   readonly clientTools?: 'pending' | 'interrupts'

@@ -8,8 +8,11 @@ export type UserPart = Exclude<MessageChunk['parts'][number], { type: 'reasoning
 
 /** A user message in a client's request. Some dialects have no message ids. */
 export interface ClientMessage {
+  /** The client's id of the message, if its format has one. */
   readonly id?: string | undefined
+  /** Texts and files of the message, in order. */
   readonly parts: readonly UserPart[]
+  /** Metadata of the message, if its format has it. */
   readonly metadata?: JsonObject | undefined
 }
 
@@ -33,7 +36,7 @@ export interface ClientRequest {
   readonly userMessages: readonly ClientMessage[]
   /** Whether the transcript ends with a user message, so that this message asks for a reply. */
   readonly endsWithUserMessage: boolean
-  /** Whether the client keeps no transcript and sends only the new message. Without an id, the message is a repeat only of one whose run is still open. */
+  /** Whether the client keeps no transcript and sends only the new message. A message without an id repeats an earlier one only while the run of the earlier one is open. */
   readonly isIncremental?: true | undefined
   /** Why the request is refused: it has content that a client may not send, such as a system message. */
   readonly forbiddenContent?: string | undefined

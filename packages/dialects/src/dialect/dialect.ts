@@ -5,9 +5,13 @@ import type { Chunk, Origin, RunStatus } from '@millrace/protocol'
 
 /** A chunk, with as much context as is known. An `Entry` is one, too. */
 export interface DecodedChunk<C = Chunk> {
+  /** The chunk. */
   readonly chunk: C
+  /** Author of the chunk. */
   readonly origin?: Origin
+  /** Sequence of the chunk in the log. */
   readonly sequence?: number
+  /** Time of the chunk, in ms since 1970. */
   readonly timestamp?: number
   /** The other system's id for the message of the chunk. */
   readonly messageId?: string
@@ -17,7 +21,7 @@ export interface DecodedChunk<C = Chunk> {
   readonly isHistory?: boolean
 }
 
-/** How a run's stream ends: with the run, or because the run is paused. */
+/** The status with which the stream of a run ends: that of the ended run, or `paused`. */
 export type EndStatus = RunStatus | 'paused'
 
 /** Encodes the entries of a run, in order, as events of a dialect. */
@@ -37,7 +41,7 @@ export interface Decoder<Event> {
    * @throws a `ProtocolError` if the event is not one of the dialect.
    */
   decode(event: Event): readonly DecodedChunk[]
-  /** How the stream ended. Undefined until an event says so: a connection that closes before was dropped, which is not an end (law 7). */
+  /** The status with which the stream ended. Undefined until an event reports it: a connection that closes before then was dropped (law 7). */
   readonly status: EndStatus | undefined
 }
 

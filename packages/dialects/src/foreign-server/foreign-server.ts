@@ -4,7 +4,9 @@ import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 
 /** A request for a reply. */
 export interface ForeignRequest {
+  /** Id of the session here. */
   readonly sessionId: string
+  /** Id of the run here. */
   readonly runId: string
   /** `say` answers a user message, `regenerate` answers it again, `continue` resumes a paused run whose pendings are all answered. */
   readonly kind: 'say' | 'regenerate' | 'continue'
@@ -16,7 +18,7 @@ export interface ForeignRequest {
   /** The answers since the last request, with the server's own ids. Empty except with `continue`. */
   readonly answers: readonly ClientAnswer[]
   /**
-   * The server's own ids of messages, by their ids here: for an agent's message the latest id that the server gave it, for an edited user message the id of the
+   * The server's own ids of messages, by their ids here. An agent's message has the latest id that the server gave it. An edited user message has the id of the
    * message that it replaces.
    */
   readonly foreignIds: ReadonlyMap<string, string>

@@ -7,7 +7,9 @@ import { LineSplitter } from '@millrace/protocol/internal'
 export interface WireEvent {
   /** The last id in the stream: of this event, or of one before it. */
   readonly id?: string
+  /** Name of the event. Undefined if the stream has none. */
   readonly event?: string
+  /** Data of the event. Lines are joined by a line break. */
   readonly data: string
 }
 

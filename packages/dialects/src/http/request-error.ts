@@ -2,8 +2,11 @@ import type { Failure } from '@millrace/protocol'
 
 /** A request that was refused or failed. */
 export class RequestError extends Error implements Failure {
+  /** Name of the class. */
   override readonly name = 'RequestError'
+  /** Code of the error, such as `network_error`, or `http_500` if the server sent none. */
   readonly code: string
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean
   /** Status of the response. Undefined without a response. */
   readonly status: number | undefined

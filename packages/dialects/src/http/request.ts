@@ -20,22 +20,29 @@ export interface HttpServerOptions {
 
 /** A request with a body of any type. */
 export interface RawRequest {
+  /** Method, such as `POST`. */
   readonly method: string
+  /** URL of the request. */
   readonly url: string
+  /** Body of the request. @default no body */
   readonly body?: BodyInit | undefined
+  /** Headers of this request. They replace those of the connection with the same name. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** A request with a JSON body. */
 export interface HttpRequest {
-  /** @default 'POST' */
+  /** Method. @default 'POST' */
   readonly method?: 'GET' | 'POST' | undefined
-  /** @default the URL of the server */
+  /** URL of the request. @default the URL of the server */
   readonly url?: string | undefined
   /** Sent as JSON. */
   readonly body?: unknown
+  /** Headers of this request. They replace those of the connection with the same name. */
   readonly headers?: Record<string, string> | undefined
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined
 }
 

@@ -19,7 +19,7 @@ export interface TanstackEncoderOptions {
   readonly content?: 'cumulative' | 'empty' | undefined
   /** Value of `model` until a model is known. @default 'unknown' */
   readonly model?: string | undefined
-  /** Calls whose results came from this client. They are not sent back. @default none */
+  /** Ids of the calls that this client answered. Their results are not sent back. @default none */
   readonly results?: ReadonlySet<string> | undefined
 }
 

@@ -65,7 +65,7 @@ export interface CreateWriterOptions {
   /** Step of the first entries. @default 0 */
   readonly step?: number
   /**
-   * Takes the log from a writer whose lease is still valid.
+   * Takes the log from another writer, even while the lease of that writer is valid.
    *
    * @default false
    */
@@ -76,8 +76,11 @@ export interface CreateWriterOptions {
 
 /** A log without its entries: head, status and ticket. */
 export interface StreamInfo extends Omit<LogHead, 'ticket'> {
+  /** Id of the log. */
   readonly streamId: string
+  /** Status of the log, derived from its ticket. */
   readonly status: StreamStatus
+  /** The parsed ticket. */
   readonly ticket: Ticket
   /** Equal to `head`. Named as in the documentation of Helix. */
   readonly latestSequence: number
@@ -85,6 +88,7 @@ export interface StreamInfo extends Omit<LogHead, 'ticket'> {
 
 /** A log in a list. */
 export interface ListedStream extends Omit<Listed, 'ticket'> {
+  /** Status of the log, derived from its ticket. */
   readonly status: StreamStatus
   /** The title, if set. */
   readonly title?: string
@@ -92,9 +96,11 @@ export interface ListedStream extends Omit<Listed, 'ticket'> {
   readonly line?: string
 }
 
-/** Logs on a store: writers that claim them, guests whose entries are checked, and readers that miss no entry. */
+/** Manages the logs of a store: creates writers, checks the entries of guests, and opens readers that miss no entry. */
 export class StreamManager {
+  /** The store of all logs of this manager. */
   readonly store: LogStore
+  /** Name of this process in its leases. */
   readonly owner: string
   readonly #settings: WriterSettings
   readonly #history: LogHistory

@@ -57,8 +57,8 @@ export interface ReaderOptions {
    */
   readonly merge?: boolean
   /**
-   * What a reader gets when entries that it has read are retracted: the discard or rewind, or a
-   * `StreamTruncatedError`.
+   * Reaction to a retraction of entries that the reader has read. `entry`: the reader gets the discard or rewind.
+   * `throw`: the reader throws a `StreamTruncatedError`.
    *
    * @default 'entry'
    */

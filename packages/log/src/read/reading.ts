@@ -8,6 +8,7 @@ import type { ReadBatch } from './read-batch.ts'
 export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
   /** A cursor token, or a sequence, which is not verified. */
   readonly after?: string | number
+  /** The same as a sequence in `after`. */
   readonly fromSequence?: number
 }
 
@@ -49,12 +50,14 @@ export class Reading<T> implements AsyncIterableIterator<T> {
     return this
   }
 
+  /** Reads the next entry. Waits while the reader may still get one. */
   next(): Promise<IteratorResult<T, undefined>> {
     const call = this.#lastCall.then(() => this.#next())
     this.#lastCall = call.catch(() => {})
     return call
   }
 
+  /** Closes the reader. */
   async return(): Promise<IteratorResult<T, undefined>> {
     this.#batch = undefined
     this.#reader.close()

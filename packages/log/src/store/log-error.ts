@@ -34,7 +34,9 @@ export type LogErrorCode =
 
 /** A failure of a log. Programs read `code`; `message` says what was wrong and what to do. */
 export class LogError extends Error {
+  /** Name of the class. */
   override readonly name: string = 'LogError'
+  /** Reason of the error. */
   readonly code: LogErrorCode
 
   constructor(code: LogErrorCode, message: string, options?: ErrorOptions) {
@@ -45,9 +47,13 @@ export class LogError extends Error {
 
 /** The cursor is not in the log: read a snapshot and continue from it (law 2). */
 export class TruncatedError extends LogError {
+  /** Name of the class. */
   override readonly name = 'TruncatedError'
+  /** Why the cursor does not match the log. */
   readonly reason: Truncation
+  /** The last sequence of the log. */
   readonly head: number
+  /** The last sequence that was trimmed; 0 for none. */
   readonly floor: number
 
   constructor(reason: Truncation, message: string, head: number, floor: number) {
@@ -63,8 +69,11 @@ export class TruncatedError extends LogError {
  * `atSequence`.
  */
 export class StreamTruncatedError extends LogError {
+  /** Name of the class. */
   override readonly name = 'StreamTruncatedError'
+  /** Number of the last step that was kept. */
   readonly truncatedAtStep: number
+  /** Sequence of the entry that retracted the others. */
   readonly atSequence: number
 
   constructor(truncatedAtStep: number, atSequence: number) {

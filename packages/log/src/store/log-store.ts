@@ -14,6 +14,7 @@ import type { Cursor, TruncatedFrame, UnprovenCursor } from '@millrace/protocol'
 
 /** The content of one append: the JSON text of an array with `count` elements. The store does not parse it. */
 export interface Batch {
+  /** JSON text of an array. */
   readonly body: string
   /** At least 1. */
   readonly count: number
@@ -21,14 +22,17 @@ export interface Batch {
 
 /** A batch with its sequences: the entries from `first` to `last`, with one timestamp and one mark. */
 export interface StoredBatch {
+  /** Sequence of the first entry. */
   readonly first: number
+  /** Sequence of the last entry. */
   readonly last: number
   /** The store's clock at the append, in ms. Never lower than that of the batch before it. */
   readonly timestamp: number
+  /** Epoch of the writer, or nonce of the guest. Cursors to these entries contain it. */
   readonly mark: string
   /**
-   * May hold more elements than the sequences say, where a fork ended inside the batch. Elements after `last` are not
-   * part of this log.
+   * JSON text of an array. It has more elements than the batch has sequences if a fork ended inside the batch: elements
+   * after `last` are not part of this log.
    */
   readonly body: string
 }
@@ -69,20 +73,27 @@ export interface Due {
 
 /** The ticket as a store sees it. */
 export interface TicketRecord {
+  /** Text of the ticket. The store does not parse it. */
   readonly state: string
+  /** When the log needs a driver, and which one. */
   readonly due: Due
 }
 
 /** Changes the ticket together with an append, if the ticket still has the version on which the append was decided. */
 export interface TicketMove {
+  /** Version of the ticket on which the append was decided. */
   readonly ifVersion: string
+  /** The ticket after the append. */
   readonly next: TicketRecord
 }
 
 /** The batch is in the log: it was appended now, or earlier by the same key or counter. */
 export interface Accepted {
+  /** `appended`: this call appended the batch. `duplicate`: an earlier call did. */
   readonly outcome: 'appended' | 'duplicate'
+  /** Sequence of the first entry of the batch. */
   readonly first: number
+  /** Sequence of the last entry of the batch. */
   readonly last: number
   /** The store's clock now, or the timestamp of the batch. */
   readonly clock: number
@@ -98,6 +109,7 @@ export type AppendResult = Accepted | { readonly outcome: 'fenced' | 'regressed'
 
 /** The state of a log without its entries. */
 export interface LogHead {
+  /** Identity of the log. It changes when continuity cannot be proven. */
   readonly incarnation: string
   /** The last sequence; 0 for an empty log. */
   readonly head: number
@@ -114,12 +126,15 @@ export interface LogHead {
   readonly version: string
   /** The ticket's text; empty for a ticket that never changed. */
   readonly ticket: string
+  /** Owner of the log; null for none. */
   readonly principal: string | null
+  /** Time of creation by the store's clock, in ms. */
   readonly createdAt: number
   /** When the ticket last changed, or the log was created. */
   readonly touchedAt: number
   /** The lease until it is released. It has expired where `until <= clock`. */
   readonly lease: { readonly owner: string; readonly until: number } | null
+  /** The store's clock at the read, in ms. */
   readonly clock: number
 }
 
@@ -132,10 +147,11 @@ export type Truncation = NonNullable<TruncatedFrame['reason']>
 /** A part of a log, read at one moment. */
 export interface Page extends LogHead {
   /**
-   * The whole batches whose `last` is after the cursor, in order. The first may begin at or before the cursor, or
-   * below the floor. Empty if `truncated`.
+   * The complete batches that end after the cursor, in order. The first may begin at or before the cursor, or below
+   * the floor. Empty if `truncated`.
    */
   readonly batches: readonly StoredBatch[]
+  /** Why the cursor does not match the log; null if it does. */
   readonly truncated: Truncation | null
 }
 
@@ -144,7 +160,9 @@ export interface Page extends LogHead {
  * bytes. Zero batches read only the head.
  */
 export interface ReadLimit {
+  /** Maximum number of batches. */
   readonly batches: number
+  /** Approximate maximum size of the bodies, in bytes. */
   readonly bytes: number
 }
 
@@ -156,32 +174,41 @@ export type ClaimResult =
 
 /** A view at a sequence of the log. */
 export interface StoredSnapshot {
+  /** The last sequence that the view contains. */
   readonly sequence: number
   /** The mark of the entry at `sequence`. */
   readonly mark: string
   /** The version of the fold that made it (law 12). */
   readonly version: number
+  /** JSON text of the view. */
   readonly body: string
 }
 
 /** One log in a list. */
 export interface Listed {
+  /** Id of the log. */
   readonly streamId: string
+  /** The last sequence; 0 for an empty log. */
   readonly head: number
+  /** The ticket's text; empty for a ticket that never changed. */
   readonly ticket: string
+  /** Time of creation by the store's clock, in ms. */
   readonly createdAt: number
+  /** Time at which the ticket last changed, or the log was created, in ms. */
   readonly touchedAt: number
 }
 
 /** A page of a list of logs. */
 export interface ListPage {
+  /** The logs of the page, the most recently changed first. */
   readonly streams: readonly Listed[]
   /** The cursor of the next page; null at the end. */
   readonly next: string | null
 }
 
-/** What a fork has that its source does not. */
+/** The values of a fork that differ from its source. */
 export interface Fork {
+  /** Owner of the fork; null for none. */
   readonly principal: string | null
   /** The ticket after the closing batch. */
   readonly ticket: TicketRecord
@@ -242,8 +269,8 @@ export interface LogStore {
   /** Ends this epoch and its lease. Does nothing for another epoch. */
   release(streamId: string, epoch: string): Promise<void>
   /**
-   * Logs without a live lease whose ticket is due now, for one of these programs or for every driver. The longest due
-   * come first.
+   * Returns the logs without a live lease that are due now for one of these programs, or for every driver. The longest
+   * due come first.
    */
   due(programs: readonly string[], limit: number): Promise<readonly string[]>
 
@@ -267,8 +294,8 @@ export interface LogStore {
    */
   trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean>
   /**
-   * Creates a log whose entries up to `at`, keys, snapshots and blobs are copied from another, followed by the
-   * closing batch if there is one. It has the given ticket, no lease, no epoch and a new incarnation. Atomic. Returns
+   * Creates a log with copies of another log's entries up to `at`, keys, snapshots and blobs, followed by the closing
+   * batch if there is one. It has the given ticket, no lease, no epoch and a new incarnation. Atomic. Returns
    * `out-of-range` if `at` is above the head or below the floor.
    */
   fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult>

@@ -19,11 +19,15 @@ import { requestText, type TicketSessionInfo, withPreviewLine, withSessionInfo }
 
 /** An answer or result that a lane waits for. */
 export interface TicketPending {
+  /** Kind of the question. */
   readonly kind: 'approval' | 'client-tool' | 'interrupt'
+  /** Id of the question: the `approvalId`, `toolCallId` or `interruptId`. */
   readonly id: string
   /** For an approval or a client tool. */
   readonly toolCallId?: string
+  /** The lane that waits. */
   readonly lane: string
+  /** Id of the agent that asked. */
   readonly agentId: string
   /** By the store's clock, in ms. */
   readonly deadline?: number
@@ -33,7 +37,9 @@ export interface TicketPending {
 
 /** A requested run that has not started yet. */
 export interface TicketRequest {
+  /** Id of the requested run. */
   readonly runId: string
+  /** Program of the run, such as `agent:name@1`. */
   readonly program: string
   /** Cuts the session at this sequence before it begins, with the reason. */
   readonly cut?: { readonly toSequence: number; readonly reason: string }
@@ -61,7 +67,7 @@ export interface Ticket {
   readonly stop: boolean
   /** Whether it was asked to abort: it cannot be resumed. */
   readonly abort?: true
-  /** What the open run waits for. */
+  /** The open questions of the open run. */
   readonly pendings: readonly TicketPending[]
   /** The last settled pendings, as `kind:id`, to distinguish a second answer from an unknown one. */
   readonly settled: readonly string[]
@@ -73,7 +79,7 @@ export interface Ticket {
   readonly ended: readonly string[]
   /** How many discards and rewinds the log holds. */
   readonly cuts: number
-  /** Pauses and ends whose observers are not notified yet. */
+  /** Pauses and ends of runs for which the notification of the observers is not confirmed. */
   readonly notices?: readonly TicketNotice[]
   /** Title and metadata of the log, if set. */
   readonly about?: TicketSessionInfo

@@ -27,7 +27,9 @@ export interface CommitOptions extends WriteOptions {
 
 /** A chunk of a batch with options of its own: another lane, another step, or internal. */
 export interface BatchItem extends WriteOptions {
+  /** The chunk to write. */
   readonly chunk: Chunk
+  /** Lane of the chunk. @default the lane that appends the batch */
   readonly lane?: Lane
 }
 
@@ -42,6 +44,7 @@ export type Written = Accepted | { readonly outcome: 'dropped' }
 
 /** A write in flight. Awaiting it waits for room in the queue; `appended` waits for the outcome. */
 export interface Write extends PromiseLike<void> {
+  /** Resolves with the outcome of the append. */
   readonly appended: Promise<Written>
 }
 
@@ -64,6 +67,7 @@ export const isHidden = ({ type }: Chunk): boolean => !BOUNDARY_TYPES.has(type) 
 
 /** A line of work of a writer. Entries written here have its origin. */
 export class Lane {
+  /** Origin of the entries of this lane. */
   readonly origin: WriterOrigin
   /** Whether entries of this lane are internal, except those that every reader of the run must get (law 10). */
   readonly isInternal: boolean

@@ -49,7 +49,9 @@ export interface WriterSettings {
 
 /** The one producer of a log, under one epoch. Another claim fences it. */
 export class Writer {
+  /** Id of the log. */
   readonly streamId: string
+  /** Fencing token of the claim. The store refuses appends of any other epoch. */
   readonly epoch: string
   /** The run's main lane. */
   readonly main: Lane

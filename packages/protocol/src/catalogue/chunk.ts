@@ -69,7 +69,7 @@ export type Chunk = { [Type in ChunkType]: ChunkOf<Type> }[ChunkType] | DataChun
 
 /** One part of a complete message. Kinds that are not listed are kept unchanged. */
 export type Content = TypeOf<'content'>
-/** Where a tool runs. */
+/** The side that executes a tool. */
 export type Executor = TypeOf<'executor'>
 /** Why a model stopped. */
 export type FinishReason = TypeOf<'finishReason'>
@@ -81,7 +81,7 @@ export type Operation = TypeOf<'operation'>
 export type Question = TypeOf<'question'>
 /** The author of a message. */
 export type Role = TypeOf<'role'>
-/** How a run or a sub-agent ended. */
+/** Status with which a run or a sub-agent ended. */
 export type RunStatus = TypeOf<'runStatus'>
 /** The token usage of a model call. A count that the provider does not report is missing. */
 export type Usage = TypeOf<'usage'>

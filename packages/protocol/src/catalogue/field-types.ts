@@ -16,13 +16,13 @@ export type NamedType = readonly string[] | { readonly fields: FieldTypes } | Ki
 
 /** The named types that fields refer to. */
 export const types = {
-  /** Where a tool runs. */
+  /** The side that executes a tool. */
   executor: ['server', 'client', 'provider'],
   /** The author of a message. */
   role: ['user', 'assistant', 'system'],
   /** Why a model stopped. */
   finishReason: ['stop', 'length', 'tool-calls', 'content-filter', 'error', 'other'],
-  /** How a run or a sub-agent ended. */
+  /** Status with which a run or a sub-agent ended. */
   runStatus: ['completed', 'failed', 'interrupted', 'aborted'],
   /** Why a run-scoped connection ended: the status of the ended run, or `paused`. */
   endStatus: ['completed', 'failed', 'interrupted', 'aborted', 'paused'],
@@ -30,11 +30,11 @@ export const types = {
   liveStatus: ['paused', 'active'],
   /** Why a cursor does not match the log. */
   truncation: ['incarnation', 'epoch', 'past-head', 'below-floor'],
-  /** How a paused or interrupted run continues. */
+  /** Mode in which a paused or interrupted run continues. */
   resumeMode: ['continue', 'with-message', 'with-confirmation', 'from-checkpoint'],
-  /** How a run stops: `interrupt` can be resumed, `abort` cannot. */
+  /** Mode of a stop: another run can resume an interrupted run, but not an aborted one. */
   stopMode: ['interrupt', 'abort'],
-  /** How a request is handled while another run is open. */
+  /** Reaction to a request while another run is open. */
   whenBusy: ['reject', 'queue', 'interrupt-previous'],
   /** The token usage of a model call. A count that the provider does not report is missing. */
   usage: {

@@ -6,11 +6,15 @@ export type ConnectionStatus = 'idle' | 'connecting' | 'catching-up' | 'live' | 
 
 /** A session at one position in its log. */
 export interface Snapshot {
+  /** The last sequence that the view contains. */
   readonly sequence: number
   /** The cursor to continue from. */
   readonly cursor: string
+  /** The view at this position. */
   readonly view: View
+  /** Title of the session, if set. */
   readonly title?: string
+  /** Metadata of the session, if set. */
   readonly metadata?: { readonly [name: string]: unknown }
   /** Set if the view has only the last messages. */
   readonly page?: { readonly total: number; readonly hasMore: boolean; readonly before?: string }
@@ -18,8 +22,11 @@ export interface Snapshot {
 
 /** An error. `code` is for programs. `retryable`: the same request may succeed later. */
 export interface Failure {
+  /** Snake case. Programs branch on it. */
   readonly code: string
+  /** A sentence for people, without secrets. */
   readonly message: string
+  /** Whether the same request may succeed later. @default false */
   readonly retryable?: boolean | undefined
 }
 
@@ -39,7 +46,9 @@ export interface Subscriber {
 
 /** A subscription to a session. */
 export interface Subscription {
+  /** Status of the connection of this session. */
   readonly status: ConnectionStatus
+  /** Why the connection has this status, in a sentence. */
   readonly reason: string
   /** The position of the subscriber. */
   readonly cursor: string | undefined

@@ -28,21 +28,29 @@ export const origins = {
 /** The origin of an entry from the writer of a run: its run, lane, agent and step. */
 export interface WriterOrigin {
   guest?: never
+  /** Id of the run. */
   runId: string
+  /** Name of the lane, such as `main/call-1`. */
   lane: string
   /** The id of the run for the root agent, the `agentId` of its `subagent-start` for a sub-agent. */
   agentId: string
   /** The agent's name. */
   agentType: string
+  /** Number of the step, from 1; 0 outside of a step. */
   step: number
+  /** Id of the workflow node, if any. */
   node?: string
+  /** Id of the model of the step, if any. */
   model?: string
 }
 
 /** The origin of an entry from a guest. `guest` is a label from the server's `authorize`. */
 export interface GuestOrigin {
+  /** Name of the guest. */
   guest: string
+  /** The run that the entry is about, if any. */
   runId?: string
+  /** The lane that the entry is about, if any. */
   lane?: string
 }
 
@@ -51,16 +59,21 @@ export type Origin = WriterOrigin | GuestOrigin
 
 /** A reference to a large value that is stored as a blob. The chunk has `null` in its place. */
 export interface BlobRef {
+  /** SHA-256 of the JSON text, in hex. That of an internal entry has a prefix. */
   hash: string
+  /** Size of the JSON text, in bytes. */
   bytes: number
 }
 
 /** A chunk in the log of a session, with its sequence and origin. */
 export interface Entry<C = Chunk> {
+  /** Position in the log, from 1. */
   sequence: number
   /** The time of the store, in ms since 1970. Never decreases within a log. */
   timestamp: number
+  /** Author of the chunk. */
   origin: Origin
+  /** The chunk. */
   chunk: C
   /** An internal entry never leaves the server (law 10). */
   internal?: true

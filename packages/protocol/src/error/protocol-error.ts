@@ -15,9 +15,11 @@ export type ProtocolErrorCode =
   | 'stream-mismatch'
   | 'too-large'
 
-/** Thrown for invalid input. `message` names the location, what was expected and what was found. */
+/** Thrown for invalid input. `message` names the location, the expected value and the value that was found. */
 export class ProtocolError extends Error {
+  /** Name of the class. */
   override readonly name = 'ProtocolError'
+  /** Reason of the error. */
   readonly code: ProtocolErrorCode
 
   constructor(code: ProtocolErrorCode, message: string) {

@@ -6,7 +6,9 @@ export interface Change {
   readonly order: boolean
   /** The stream ids of the changed structured objects. */
   readonly structured: ReadonlySet<string>
+  /** Whether the shared state changed. */
   readonly state: boolean
+  /** Whether the output changed. */
   readonly output: boolean
   /** Runs, agents, requests, interrupts, hooks or usage. */
   readonly ledger: boolean

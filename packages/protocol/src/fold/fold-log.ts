@@ -7,7 +7,7 @@ import type { View } from './view.ts'
 /**
  * Folds a complete log with its rewinds in one pass. Entries that a rewind removes are folded only into the ledger. With `from`, it
  * continues from a view with the entries after it.
- * @throws ProtocolError `invalid-view` for a rewind to a sequence before `from`, whose content is not available.
+ * @throws ProtocolError `invalid-view` for a rewind to a sequence before `from`: the content before `from` is not available.
  */
 export function foldLog(entries: readonly Entry[], options?: FoldOptions, from?: View): Fold {
   const ranges = entries.some(entry => rewindOf(entry) !== undefined) ? rewoundRanges(entries, from) : []

@@ -27,7 +27,9 @@ import {
  * `refused`: it is not valid for its target or author.
  */
 export interface FoldReport {
+  /** Why the entry was dropped. */
   readonly code: 'repeated' | 'after-end' | DropReason
+  /** The dropped entry. */
   readonly entry: Entry
 }
 
@@ -41,8 +43,11 @@ export interface FoldOptions {
 
 /** A rewind stopped the fold. To continue: `adopt` a fold of the log up to `toSequence`, then call `apply(rest, through)`. */
 export interface Refold {
+  /** The sequence to which the rewind goes back. */
   readonly toSequence: number
+  /** The entries of the batch after the rewind. */
   readonly rest: readonly Entry[]
+  /** Sequence up to which the batch is complete. */
   readonly through: number
 }
 

@@ -14,8 +14,11 @@ interface TextPosition {
 
 /** The text added since a mark. With `reset` it is the full text, because the mark was missing or invalid. */
 export interface TextGrowth {
+  /** The added text, or the full text with `reset`. */
   readonly text: string
+  /** Whether `text` replaces everything that was read before. */
   readonly reset: boolean
+  /** The mark to pass next time. */
   readonly mark: TextMark
 }
 

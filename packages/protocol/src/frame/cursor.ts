@@ -5,7 +5,9 @@ import { mismatch, show } from '../error/protocol-error.ts'
 
 /** A position in a log, with the identity of the log and of the entry there. Both names have only letters, digits, `_` and `-`. */
 export interface Cursor {
+  /** The sequence of the position. */
   sequence: number
+  /** Identity of the log. */
   incarnation: string
   /** The epoch of the writer of the entry there, or the nonce of a guest's entry. */
   epoch: string
@@ -13,6 +15,7 @@ export interface Cursor {
 
 /** A sequence alone, which cannot be checked against the log. */
 export interface UnprovenCursor {
+  /** The sequence of the position. */
   sequence: number
   incarnation?: undefined
   epoch?: undefined

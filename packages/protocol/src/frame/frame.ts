@@ -33,47 +33,69 @@ export const frames = {
 
 /** The first frame of each session. */
 export interface OpenFrame {
+  /** Kind of the frame. */
   type: 'open'
+  /** Version of the protocol. A client refuses any other. */
   protocol: typeof PROTOCOL_VERSION
+  /** Id of the session. */
   sessionId: string
+  /** Identity of the log. */
   incarnation: string
+  /** The last sequence of the log when the connection opened. */
   head: number
   /** A connection without data for this time is dead, in ms. */
   heartbeatMs: number
+  /** The cursor from which the connection continues. */
   cursor: string
 }
 
 /** All entries in the range `(after, sequence]` that are visible to this connection. */
 export interface EntriesFrame {
+  /** Kind of the frame. */
   type: 'entries'
+  /** Id of the session. May be omitted until the connection has carried two sessions. */
   sessionId?: string
   /** Omitted on the wire if it equals the `sequence` of the previous `entries` frame of the session. */
   after: number
+  /** Sequence up to which the connection is complete with this frame. */
   sequence: number
+  /** The visible entries, in order. Entries that are hidden from the connection are omitted. */
   entries: Entry[]
+  /** The cursor to continue from. */
   cursor: string
 }
 
 /** The replay is complete. The following frames are live. */
 export interface CaughtUpFrame {
+  /** Kind of the frame. */
   type: 'caught-up'
+  /** Id of the session. May be omitted until the connection has carried two sessions. */
   sessionId?: string
+  /** The last replayed sequence. */
   sequence: number
+  /** The cursor to continue from. */
   cursor: string
 }
 
 /** The open run paused or continued. */
 export interface StatusFrame {
+  /** Kind of the frame. */
   type: 'status'
+  /** Id of the session. May be omitted until the connection has carried two sessions. */
   sessionId?: string
+  /** `paused`: every lane of the run waits. */
   status: 'paused' | 'active'
 }
 
 /** Closes a run-scoped connection: the run ended or paused. */
 export interface EndFrame {
+  /** Kind of the frame. */
   type: 'end'
+  /** Id of the session. May be omitted until the connection has carried two sessions. */
   sessionId?: string
+  /** Status with which the run ended, or `paused`. */
   status: RunStatus | 'paused'
+  /** Output of the run, if it has one. */
   output?: Json
   /** The sequence at which the run ended or paused. */
   sequence: number
@@ -81,20 +103,29 @@ export interface EndFrame {
 
 /** Closes the session: the cursor does not match the log. The client loads a snapshot. */
 export interface TruncatedFrame {
+  /** Kind of the frame. */
   type: 'truncated'
+  /** Id of the session. May be omitted until the connection has carried two sessions. */
   sessionId?: string
+  /** The last sequence that was trimmed; 0 for none. */
   floor: number
+  /** Identity of the log. */
   incarnation: string
   /** Why the cursor does not match. */
   reason?: 'incarnation' | 'epoch' | 'past-head' | 'below-floor'
+  /** The last sequence of the log. */
   head?: number
 }
 
 /** An error of the connection. Closes its session, or all sessions without a `sessionId`. `recoverable`: the client should reconnect. */
 export interface FailFrame {
+  /** Kind of the frame. */
   type: 'fail'
+  /** Id of the session. Without it the error concerns the whole connection. */
   sessionId?: string
+  /** The error, with a code for programs. */
   error: { code: string; message: string; retryable?: boolean }
+  /** Whether the client should reconnect. */
   recoverable: boolean
 }
 

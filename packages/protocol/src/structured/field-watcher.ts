@@ -6,7 +6,7 @@ import { type JsonPath, JsonStream } from '../json/json-stream.ts'
 import { MAX_GAP, segmentsOf } from './path.ts'
 import { appendTypeOf } from './write-chunk.ts'
 
-/** How a field is sent: `set` when it is complete, `append` item by item, `text-delta` as its text grows. */
+/** Kind of the updates of a field: `set` when it is complete, `append` item by item, `text-delta` as its text grows. */
 export type FieldKind = 'set' | 'append' | 'text-delta'
 
 /** The kind of each declared field, by dotted path. The segment `*` matches any one key or index. */
@@ -57,7 +57,7 @@ interface PathLevel {
  *   than `MAX_GAP`.
  * - A value that does not fit the kind of its field is omitted.
  *
- * Both are reported in `warnings`, except for `null` values. An object whose first key is numeric is first `set` to `{}`. A
+ * Both are reported in `warnings`, except for `null` values. An object with a numeric first key is first `set` to `{}`. A
  * complete and empty string or array is sent as a `set`. The value of a repeated key is sent as one `set` when it is
  * complete, reduced to the declared fields. So the receiver's data never shrinks before that, and then equals the result of
  * `JSON.parse`. Updates share values with the parser: do not mutate them.

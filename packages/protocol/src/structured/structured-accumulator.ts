@@ -7,7 +7,9 @@ import { type Appendable, resized, updated, writeChunk } from './write-chunk.ts'
 
 /** An accumulator as plain JSON. */
 export interface StructuredSnapshot {
+  /** The object. Undefined before the first chunk. */
   readonly state?: StructuredState | undefined
+  /** The part that a discard takes back. */
   readonly draft?: StructuredDraft | undefined
 }
 

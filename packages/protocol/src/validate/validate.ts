@@ -101,16 +101,16 @@ function validator<T>(code: ProtocolErrorCode, noun: string, check: Check): (val
 
 /**
  * Returns the value as a chunk.
- * @throws ProtocolError `invalid-chunk`, with the field, what was expected and what was found.
+ * @throws ProtocolError `invalid-chunk`. The message names the field, the expected value and the value that was found.
  */
 export const validateChunk = /* @__PURE__ */ validator<Chunk>('invalid-chunk', 'chunk', checkChunk)
 /**
  * Returns the value as an entry.
- * @throws ProtocolError `invalid-chunk`, with the field, what was expected and what was found.
+ * @throws ProtocolError `invalid-chunk`. The message names the field, the expected value and the value that was found.
  */
 export const validateEntry = /* @__PURE__ */ validator<Entry>('invalid-chunk', 'entry', checkEntry)
 /**
  * Returns the value as a frame on the wire.
- * @throws ProtocolError `invalid-frame`, with the field, what was expected and what was found.
+ * @throws ProtocolError `invalid-frame`. The message names the field, the expected value and the value that was found.
  */
 export const validateFrame = /* @__PURE__ */ validator<WireFrame>('invalid-frame', 'frame', checkFrame)

@@ -6,6 +6,7 @@ import { type ChatActions, type ChatSource, useChatContext } from '../context/ch
 export interface ChatHook<A = unknown> extends ChatState, ChatActions {
   /** All messages, in order. */
   readonly messages: readonly MessageOf<A>[]
+  /** Whether `status` is `streaming`. */
   readonly isStreaming: boolean
 }
 

@@ -14,9 +14,11 @@ import { type PauseReason, suspensionOf } from './suspension.ts'
 
 /** State of a run at its end or pause. */
 export interface RunResult<Output = unknown> {
+  /** Id of the session. */
   readonly sessionId: string
+  /** Id of the run. */
   readonly runId: string
-  /** How the run ended, or `paused` if it waits for answers. */
+  /** Status with which the run ended, or `paused` if it waits for answers. */
   readonly status: RunStatus | 'paused'
   /**
    * The value of `outputSchema` or of a finishing tool, or the `data` of a workflow's last node. The output of a

@@ -485,6 +485,7 @@ export const createRuntime = (options: RuntimeOptions): Runtime => new Runtime(o
 
 /** A process that only drives runs. It stays alive until it is stopped. */
 export interface Worker {
+  /** The runtime that drives the runs. */
   readonly runtime: Runtime
   /** Hands over all runs. */
   stop(): Promise<void>

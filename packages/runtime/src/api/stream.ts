@@ -41,6 +41,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
     return this
   }
 
+  /** Reads the next entry. Waits while the reader may still get one. */
   async next(): Promise<IteratorResult<ReadEntry, undefined>> {
     // Keeps the process alive while it waits, because the driver may be in another process or have only unref'd timers.
     const keepAlive = setInterval(() => {}, MAX_TIMER_MS)
@@ -55,6 +56,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
     }
   }
 
+  /** Closes the stream. */
   async return(): Promise<IteratorResult<ReadEntry, undefined>> {
     // Also ends a pending `next`.
     this.#closed.abort()

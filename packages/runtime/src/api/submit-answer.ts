@@ -24,6 +24,7 @@ import { ClientToolSchemas } from './client-tool-schemas.ts'
 
 /** An accepted answer: its sequence in the log. */
 export interface Answered {
+  /** Sequence of the answer. */
   readonly sequence: number
 }
 

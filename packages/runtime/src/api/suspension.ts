@@ -7,6 +7,7 @@ import { checkpointId } from '../execute/program-execution.ts'
 
 /** A waiting sub-agent. */
 export interface WaitingChild {
+  /** Id of the sub-agent in the run. */
   readonly agentId: string
   /** Name of the sub-agent's definition. */
   readonly agentType: string

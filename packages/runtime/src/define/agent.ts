@@ -20,7 +20,9 @@ import type { AnyTool, Callable, Tool } from './tool.ts'
 
 /** Context of the functions in an agent definition, such as `instructions` and `stopWhen`. */
 export interface AgentContext<State = Json | undefined, Context = Json | undefined> {
+  /** Id of the session. */
   readonly sessionId: string
+  /** Id of the run. */
   readonly runId: string
   /** Id of the agent in the run. For the root agent it is the run id. */
   readonly agentId: string
@@ -134,24 +136,39 @@ export interface Agent<
   Output = unknown,
   ClientTypes = unknown,
 > {
+  /** Kind of the program. */
   readonly kind: 'agent'
+  /** Name of the agent. */
   readonly name: Name
   /** `agent:name@version`. */
   readonly program: string
+  /** The model, or a function that selects one for each step. */
   readonly model: Computed<Model>
+  /** Settings of the model calls. Empty by default. */
   readonly settings: ModelSettings
+  /** The system message, or a function that returns it. */
   readonly instructions: Computed<string | undefined>
+  /** The tools, or a function that returns them. */
   readonly tools: Computed<Tools>
+  /** The agents and workflows that it may call. */
   readonly subAgents: readonly SubAgent[]
+  /** Schema of the output. Undefined for text. */
   readonly outputSchema: Schema | undefined
   /** JSON Schema of the output. */
   readonly jsonSchema: JsonSchema | undefined
+  /** Schema of the session's state. Undefined for any JSON. */
   readonly stateSchema: Schema | undefined
+  /** Initial state of a new session. */
   readonly initialState: JsonObject | undefined
+  /** Ends the run after a step if it returns true. */
   readonly stopWhen: ((step: FinishedStep) => boolean | PromiseLike<boolean>) | undefined
+  /** Limits of a run: tokens, time in ms and model calls. */
   readonly budget: Budget
+  /** Selects the messages that are sent to the model. */
   readonly trimHistory: AgentDefinition<Name, Tools, undefined, undefined>['trimHistory']
+  /** Maximum number of tool calls of a step that run at the same time. */
   readonly parallelCalls: number
+  /** Maximum number of retries of a failed model call. */
   readonly maxRetries: number
   /** Never set. Carries the output type and the types that clients see. */
   readonly types?: { readonly output: Output; readonly client: ClientTypes }
@@ -159,7 +176,9 @@ export interface Agent<
 
 /** Types that clients see of an agent besides its tools: the state, and the programs that it calls. */
 export interface AgentClientTypes<S extends Schema | undefined, Called> {
+  /** Type of the session's state. */
   readonly state: S extends Schema ? Jsonified<InputOf<S>> : unknown
+  /** Union of the programs that the agent calls. */
   readonly called: Called
 }
 

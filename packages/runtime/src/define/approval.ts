@@ -10,7 +10,9 @@ export type ApprovalDecision = boolean | { readonly approved: boolean; readonly 
 
 /** Second argument of an approval rule. */
 export interface ApprovalContext extends AgentContext {
+  /** Id of the call. */
   readonly toolCallId: string
+  /** Name of the called tool. */
   readonly toolName: string
 }
 

@@ -14,7 +14,9 @@ export interface NodeContext<Input = unknown, Params = undefined> {
   readonly node: string
   /** Number of this node execution in the run, starting at 1. */
   readonly step: number
+  /** Id of the session. */
   readonly sessionId: string
+  /** Id of the run. */
   readonly runId: string
   /** The data that the client sent with its request. Untrusted input. */
   readonly data: Json | undefined

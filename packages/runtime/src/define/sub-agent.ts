@@ -45,16 +45,23 @@ const SUB_AGENT_OPTIONS: readonly (keyof SubAgentOptions<Schema, unknown>)[] = [
 
 /** An agent or a workflow that another agent may call. */
 export interface SubAgent<Name extends string = string, Input = unknown, Called extends Program = Program> {
+  /** The side that executes a call. */
   readonly executor: 'agent'
+  /** Name of the tool that the calling model sees. */
   readonly name: Name
+  /** Description of the tool for the calling model. */
   readonly description?: string
+  /** Title of the tool for people. */
   readonly title?: string
   /** The program that executes a call. */
   readonly program: Program
+  /** Validates the input of a call. */
   readonly inputSchema: Schema
+  /** JSON Schema of the input, for the calling model. */
   readonly jsonSchema: JsonSchema
   /** Builds the child's message from the parsed input. Undefined passes the input on as the model sent it. */
   readonly prompt: ((input: unknown) => unknown) | undefined
+  /** Whether a call needs approval. @default false */
   readonly approval?: Approval<never>
   /** Never set. Carries the types of a call's input and of the program. */
   readonly types?: { readonly input: Input; readonly called: Called }

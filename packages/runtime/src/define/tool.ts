@@ -16,7 +16,9 @@ import type { SubAgent } from './sub-agent.ts'
 
 /** Second argument of a tool's `execute`. `Data` maps the names of emitted data to their types. */
 export interface ToolContext<State = Json | undefined, Context = Json | undefined, Data = unknown> {
+  /** Id of the session. */
   readonly sessionId: string
+  /** Id of the run. */
   readonly runId: string
   /** Id of the calling agent in the run. For the root agent it is the run id. */
   readonly agentId: string
@@ -24,6 +26,7 @@ export interface ToolContext<State = Json | undefined, Context = Json | undefine
   readonly agentType: string
   /** The step of the call. */
   readonly step: number
+  /** Id of the call, unique in the session. */
   readonly toolCallId: string
   /** Idempotency key of the call. It stays the same when an interrupted call is retried. */
   readonly idempotencyKey: string
@@ -114,7 +117,7 @@ interface ServerToolBase<Name extends string, I extends Schema, Finish extends b
   readonly finish?: Finish
 }
 
-/** A tool whose output is validated before it is used. */
+/** A tool with an `outputSchema`, which validates the output before the model gets it. */
 export interface CheckedToolDefinition<
   Name extends string,
   I extends Schema,
@@ -130,7 +133,7 @@ export interface CheckedToolDefinition<
   execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Execution<InputOf<O>>
 }
 
-/** A tool whose output is the return value of `execute`. */
+/** A tool without an `outputSchema`: its output is the return value of `execute`. */
 export interface ToolDefinition<
   Name extends string,
   I extends Schema,
@@ -162,8 +165,11 @@ export interface Tool<
   Finish extends boolean = boolean,
   Data = unknown,
 > extends ServerToolBase<Name, Schema, Finish> {
+  /** The side that executes a call. */
   readonly executor: 'server'
+  /** JSON Schema of the input, for the model. */
   readonly jsonSchema: JsonSchema
+  /** Validates the output. @default any JSON */
   readonly outputSchema?: Schema | undefined
   /** Executes a call. */
   execute(input: unknown, context: ToolContext): unknown
@@ -174,8 +180,11 @@ export interface Tool<
 /** A tool that a client executes. */
 export interface ClientTool<Name extends string = string, Input = unknown, Output = unknown>
   extends ToolBase<Name, Schema> {
+  /** The side that executes a call. */
   readonly executor: 'client'
+  /** JSON Schema of the input, for the model. */
   readonly jsonSchema: JsonSchema
+  /** Validates the result that the client sends. @default any JSON */
   readonly outputSchema?: Schema | undefined
   /** Never set. Carries the types of input and output. */
   readonly types?: { readonly input: Input; readonly output: Output }
@@ -183,10 +192,13 @@ export interface ClientTool<Name extends string = string, Input = unknown, Outpu
 
 /** A tool that the provider executes, such as its web search. */
 export interface ProviderTool<Name extends string = string> {
+  /** The side that executes a call. */
   readonly executor: 'provider'
+  /** Name under which the model calls the tool. */
   readonly name: Name
   /** The provider's id of the tool. */
   readonly id: `${string}.${string}`
+  /** Arguments of the tool, as the provider documents them. */
   readonly args: Readonly<Record<string, unknown>>
 }
 

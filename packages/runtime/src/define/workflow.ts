@@ -74,18 +74,25 @@ const WORKFLOW_OPTIONS: readonly (keyof WorkflowDefinition<string, NodeDefinitio
 
 /** A program that is a graph of nodes. */
 export interface Workflow<Id extends string = string, Input = unknown, Output = unknown, ClientTypes = unknown> {
+  /** Kind of the program. */
   readonly kind: 'workflow'
   /** Its id. */
   readonly name: Id
   /** `workflow:id@version`. */
   readonly program: string
+  /** Version of the program. */
   readonly version: string
+  /** Validates the input of a run. Undefined for any JSON. */
   readonly inputSchema: Schema | undefined
   /** JSON Schema of the input. Undefined if `inputSchema` cannot be converted. */
   readonly jsonSchema: JsonSchema | undefined
+  /** The nodes by id. */
   readonly nodes: ReadonlyMap<string, Node>
+  /** The edges between the nodes. */
   readonly graph: Graph
+  /** Limits of a run: tokens, time in ms and node executions. */
   readonly budget: Budget
+  /** Migrations of runs of earlier versions, by version. */
   readonly migrations: ReadonlyMap<string, Migration>
   /** The workflow as a Mermaid flowchart. Deterministic. */
   toMermaid(): string
@@ -95,7 +102,9 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
 
 /** Types that clients see of a workflow: the input of a call, and the agents among its nodes. */
 export interface WorkflowClientTypes<Nodes, I extends Schema | undefined> {
+  /** Type of the input of a call. */
   readonly callInput: I extends Schema ? Jsonified<InputOf<I>> : { readonly prompt: string }
+  /** Union of the agents among the nodes. */
   readonly called: AgentOf<Nodes[keyof Nodes]>
 }
 

@@ -12,9 +12,13 @@ import type { Logger } from '../telemetry/logger.ts'
 interface ObservedRun {
   /** Id of the notification. It stays the same when the notification is repeated. */
   readonly id: string
+  /** Id of the session. */
   readonly sessionId: string
+  /** Id of the run. */
   readonly runId: string
+  /** Program of the run, such as `agent:name@1`. */
   readonly program: string
+  /** Why the run paused or ended, if there is a reason. */
   readonly reason?: string
   /** Owner of the session, if it has one. */
   readonly principal?: string
@@ -22,6 +26,7 @@ interface ObservedRun {
 
 /** A paused run. */
 export interface PausedRun extends ObservedRun {
+  /** The run waits for answers. */
   readonly status: 'paused'
   /** The pendings that it waits for; in a late notification, the current ones. */
   readonly awaits: readonly PendingRef[]
@@ -29,6 +34,7 @@ export interface PausedRun extends ObservedRun {
 
 /** An ended run. */
 export interface FinishedRun extends ObservedRun {
+  /** Status with which the run ended. */
   readonly status: RunStatus
 }
 

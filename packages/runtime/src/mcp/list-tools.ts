@@ -9,6 +9,7 @@ import { serverSchema } from './server-schema.ts'
 
 /** The server's hints about a tool, by the MCP specification. Only as reliable as the server. */
 export interface McpAnnotations {
+  /** Title of the tool for people. */
   readonly title?: string
   /** The tool changes nothing. */
   readonly readOnlyHint?: boolean
@@ -24,8 +25,11 @@ export interface McpAnnotations {
 export interface McpToolInfo {
   /** Its name at the server. */
   readonly name: string
+  /** Title of the tool for people. */
   readonly title?: string
+  /** The server's description of the tool, for the model. */
   readonly description?: string
+  /** The server's hints about the tool. */
   readonly annotations: McpAnnotations
 }
 

@@ -3,6 +3,7 @@ import type { McpToolInfo } from './list-tools.ts'
 
 /** Context of an approval rule, with the server's description of the tool. */
 export interface McpApprovalContext extends ApprovalContext {
+  /** The server's description of the called tool. */
   readonly tool: McpToolInfo
 }
 

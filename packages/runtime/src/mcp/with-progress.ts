@@ -7,6 +7,7 @@ export interface McpProgress {
   readonly progress: number
   /** Value of `progress` at the end, if the server knows it. */
   readonly total?: number
+  /** The server's message about the progress, for people. */
   readonly message?: string
 }
 

@@ -44,6 +44,7 @@ export interface ScriptedAnswer {
 export interface ScriptedCall {
   /** Name of the tool. */
   readonly name: string
+  /** Input of the call. */
   readonly input: Json
   /** Id of the call. @default `call-<name>-<number>` */
   readonly id?: string

@@ -3,9 +3,11 @@ import type { Operation } from './semantic-conventions.ts'
 
 /** Describes a span, for the callback that adds attributes to it. */
 export interface SpanDescription {
-  /** What the span measures, such as `invoke_agent`, `chat` or `execute_tool`. */
+  /** The measured operation, such as `invoke_agent`, `chat` or `execute_tool`. */
   readonly operation: Operation
+  /** Id of the session. */
   readonly sessionId: string
+  /** Id of the run. */
   readonly runId: string
   /** Id of the agent in the run. For the root agent it is the run id. */
   readonly agentId: string

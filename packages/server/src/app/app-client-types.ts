@@ -4,11 +4,17 @@ import type { Agent, OutputOfAgent, SubAgent, ToolInput, ToolOutput, Workflow, W
 
 /** What clients see of a server with these programs. Programs that nodes call in code are not visible to the compiler. */
 export interface AppClientTypes<Agents extends readonly Agent[], Workflows extends readonly Workflow[]> {
+  /** Names of the agents. */
   readonly agents: Agents[number]['name']
+  /** Names of the workflows. */
   readonly workflows: Workflows[number]['name']
+  /** Input and output of each tool, by name. */
   readonly tools: ToolTypes<CalledIn<Within<Agents[number] | Workflows[number]>>>
+  /** Data that the tools emit, by the name after `data-`. */
   readonly data: DataTypes<DataIn<CalledIn<Within<Agents[number] | Workflows[number]>>>>
+  /** State of the session. */
   readonly state: StateIn<Within<Agents[number] | Workflows[number]>>
+  /** Outputs of agents with an `outputSchema`, by `dataType`. */
   readonly structured: OutputTypes<Within<Agents[number] | Workflows[number]>>
 }
 

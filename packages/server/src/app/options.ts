@@ -26,7 +26,7 @@ export interface MillraceOptions<
   readonly limits?: Partial<Limits>
   /** Path prefix before `/api`, such as `/millrace`. @default '' */
   readonly basePath?: string
-  /** Origins whose pages may call this server. @default none */
+  /** Pages of these origins may call this server. @default none */
   readonly cors?: Cors
   /** A folder of public files, served beside `/api`. */
   readonly static?: string | StaticOptions

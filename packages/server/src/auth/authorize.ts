@@ -52,7 +52,7 @@ export interface AuthorizeRequest {
   readonly request: Request
   /** The session of the request; undefined for requests without one. */
   readonly sessionId?: string
-  /** What the client wants to do. */
+  /** The requested action. */
   readonly action: Action
   /** The agent or workflow that the request names. If the body names it, `authorize` runs twice: before the body is read without it, then with it. */
   readonly program?: Program

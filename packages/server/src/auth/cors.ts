@@ -1,6 +1,6 @@
 import type { Headers as ReplyHeaders } from '../http/reply.ts'
 
-/** Cross-origin access: the origins whose pages may call this server. */
+/** Cross-origin access: pages of these origins may call this server. */
 export interface Cors {
   /** Allowed origins, such as `https://app.example.com`, compared exactly; or a function that decides. */
   readonly origins: readonly string[] | ((origin: string) => boolean)

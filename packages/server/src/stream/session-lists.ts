@@ -3,7 +3,9 @@ import type { StreamChannel } from './stream-channel.ts'
 
 /** A session in a list. */
 export interface SessionSummary {
+  /** Id of the session. */
   readonly sessionId: string
+  /** Title of the session, if set. */
   readonly title?: string
   /** The latest text, as a preview. */
   readonly line?: string
@@ -19,7 +21,9 @@ export interface SessionSummary {
 
 /** Changes of a session list. */
 export interface ListChange {
+  /** New and changed sessions. */
   readonly sessions: readonly SessionSummary[]
+  /** Ids of the sessions that left the list. */
   readonly removed: readonly string[]
 }
 

@@ -38,8 +38,11 @@ export interface MemoryOptions {
 
 /** The logs in memory, which any number of handles may share. */
 export class Memory {
+  /** All logs by id. */
   readonly logs = new Map<string, Log>()
+  /** Callbacks of the watchers of each log, by id of the log. */
   readonly watchers = new Map<string, Set<() => void>>()
+  /** The clock of all stores on this memory, in ms since 1970. */
   readonly clock: () => number
 
   constructor({ clock = Date.now }: MemoryOptions = {}) {

@@ -79,7 +79,7 @@ interface CommonOptions {
 }
 
 /**
- * Where the logs are: a URL, or a pool of `pg` that the caller creates and ends. A pool keeps its own connection
+ * The database: a URL, or a pool of `pg`. The caller creates and ends the pool, and the pool keeps its own connection
  * timeout.
  */
 export type PostgresOptions = CommonOptions &

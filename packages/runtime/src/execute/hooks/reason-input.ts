@@ -12,7 +12,9 @@ export type ReasonPart =
 
 /** A message of the input. A `system` message has only text. */
 export interface ReasonMessage {
+  /** Role of the author. */
   readonly role: Role
+  /** A text, or texts and files. */
   readonly content: string | readonly ReasonPart[]
 }
 

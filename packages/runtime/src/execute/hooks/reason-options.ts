@@ -88,10 +88,15 @@ export interface ReasonOptions<
 
 /** A tool call of `useReason` and its outcome: `output`, or `error`. */
 export interface ToolCallResult {
+  /** Id of the call. */
   readonly toolCallId: string
+  /** Name of the called tool. */
   readonly toolName: string
+  /** Input of the call, as the model sent it. */
   readonly input?: Json
+  /** Output of a successful call. */
   readonly output?: Json
+  /** The public error of a failed call. */
   readonly error?: string
   /** Whether a person denied the call. */
   readonly isDenied?: true

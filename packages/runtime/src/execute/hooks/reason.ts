@@ -15,13 +15,19 @@ import { totalOf } from './reason-result.ts'
 
 /** One model call of a hook, as stored in the log. */
 export interface ReasonStep {
+  /** Text of the answer. */
   readonly text: string
+  /** Ids of the tool calls of the answer. */
   readonly toolCallIds: readonly string[]
+  /** Why the model stopped. */
   readonly finishReason: FinishReason
   /** Including discarded attempts. */
   readonly usage?: Usage
+  /** Warnings of the provider, such as an ignored setting. */
   readonly warnings?: readonly Json[]
+  /** Metadata of the provider. */
   readonly providerMetadata?: JsonObject
+  /** Values of the provider that have no field of their own, such as its own finish reason. */
   readonly raw?: JsonObject
 }
 

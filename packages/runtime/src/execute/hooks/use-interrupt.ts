@@ -22,8 +22,11 @@ import { checkpointOf, type HookRecord, hookRecordEntry } from '../replay/journa
 
 /** An option of a choice. */
 export interface InterruptOption {
+  /** Id of the option. The response contains it. */
   readonly id: string
+  /** Text of the option for people. */
   readonly label: string
+  /** Explains the option to people. */
   readonly description?: string
 }
 

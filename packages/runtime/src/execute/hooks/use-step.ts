@@ -9,6 +9,7 @@ import { currentExecution, suppressUnhandled, withoutHooks } from '../replay/exe
 export interface StepContext {
   /** Stays the same when the step is retried. A step may be interrupted before its result is stored. */
   readonly idempotencyKey: string
+  /** Aborted when the run stops, or when another process has taken over. */
   readonly abortSignal: AbortSignal
 }
 

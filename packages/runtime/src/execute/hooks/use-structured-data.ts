@@ -15,6 +15,7 @@ export interface StructuredAbout {
   readonly schemaId?: string
   /** Version of the schema of the object, passed to clients. */
   readonly schemaVersion?: string
+  /** The application's id of the object, passed to clients. */
   readonly id?: string
 }
 
