@@ -49,8 +49,11 @@ export interface TicketRequest {
 
 /** The open run of a ticket. */
 export interface TicketRun {
+  /** Id of the run. */
   readonly runId: string
+  /** The agent or workflow at its version, as `agent:name@version`. */
   readonly program: string
+  /** Whether its last pause has not been resumed. */
   readonly paused: boolean
   /** While it is paused: how it resumes. @default from its start, as `continue` */
   readonly resumption?: Partial<Omit<ResumedChunk, 'type'>>
@@ -60,6 +63,7 @@ type ResumedChunk = Extract<Chunk, { type: 'run-resumed' }>
 
 /** The state of a log that decides about appends: open run, pendings, requests and stop. */
 export interface Ticket {
+  /** The open run. */
   readonly run: TicketRun | null
   /** Whether a lane of the open run can continue. */
   readonly ready: boolean
@@ -289,6 +293,7 @@ export const mustStop = ({ run, stop, requests }: Ticket): boolean =>
 
 /** A checkpoint, as `run-paused` names it. */
 export interface Checkpoint {
+  /** Id of the checkpoint. */
   readonly checkpointId: string
   /** Number of steps up to it. @default unknown */
   readonly stepCount?: number
