@@ -312,13 +312,17 @@ export class BatchReader {
   #unfiltered(after: number, last: DecodedBatch, incarnation: string, batches: readonly DecodedBatch[]): ReadBatch {
     const merges = this.#merges(last.last)
     const cursor = this.#move(last, incarnation)
-    return unfilteredPiece({ after, sequence: last.last, cursor, isCaughtUp: this.isCaughtUp }, batches, merges)
+    return unfilteredPiece({ after, sequence: last.last, cursor, ...this.#progress }, batches, merges)
   }
 
   #piece(after: number, at: Pick<DecodedBatch, 'last' | 'mark'>, incarnation: string, entries: Entry[]): ReadBatch {
     const merged = this.#merges(at.last) ? coalesce(entries) : entries
     const cursor = this.#move(at, incarnation)
-    return { after, sequence: at.last, cursor, entries: merged, isCaughtUp: this.isCaughtUp }
+    return { after, sequence: at.last, cursor, entries: merged, ...this.#progress }
+  }
+
+  get #progress(): Pick<ReadBatch, 'isCaughtUp' | 'replayEnd'> {
+    return { isCaughtUp: this.isCaughtUp, replayEnd: this.#attachedAt as number }
   }
 
   /** Whether entries up to this sequence are merged: only catch-up is. */

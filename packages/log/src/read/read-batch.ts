@@ -15,6 +15,8 @@ export interface ReadBatch {
   readonly entries: readonly Entry[]
   /** Whether the piece reached the head of the log when it was read. */
   readonly isCaughtUp: boolean
+  /** The head of the log when the reader started. Entries up to it are a replay. */
+  readonly replayEnd: number
 }
 
 /** The stored batches of pieces that hold exactly their entries. A copy of a piece has none. */
@@ -52,7 +54,7 @@ export function livePiece(
   batches: readonly DecodedBatch[],
   isCaughtUp: boolean,
 ): ReadBatch {
-  const about = { after, sequence: cursor.sequence, cursor: encodeCursor(cursor), isCaughtUp }
+  const about = { after, sequence: cursor.sequence, cursor: encodeCursor(cursor), isCaughtUp, replayEnd: after }
   const isAfter = (batches[0] as DecodedBatch).stored.first > after
   if (isAfter && batches.every(({ stored }) => isPlain(stored))) return unfilteredPiece(about, batches, false)
   const isPublic = ({ sequence, internal }: Entry) => sequence > after && !internal

@@ -76,6 +76,8 @@ export interface RunPiece {
   /** The cursor at `sequence`. */
   readonly cursor: string
   readonly entries: readonly Entry[]
+  /** The last sequence that was in the log when the stream was opened. Entries up to it are a replay. */
+  readonly replayEnd: number
   /** The cursor at one of the entries, unless deltas were merged. Call it in order. */
   cursorAt(sequence: number): string
 }
@@ -155,7 +157,7 @@ export async function* piecesOf(
         if (entries.length > 0) {
           const { sequence: previous } = decodeCursor(after)
           after = cursor
-          yield { after: previous, sequence, cursor, entries, cursorAt }
+          yield { after: previous, sequence, cursor, entries, replayEnd: batch.replayEnd, cursorAt }
         }
         if (isCancelled) throw cancelledError(runId)
         if (isOver) return

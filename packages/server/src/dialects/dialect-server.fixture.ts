@@ -78,7 +78,8 @@ function plainEncoder(): Encoder<PlainEvent> {
   const encode = ({ chunk }: DecodedChunk): PlainEvent[] => {
     if (chunk.type !== 'text-delta') return [{ ...chunk }]
     const half = Math.ceil(chunk.delta.length / 2)
-    return [chunk.delta.slice(0, half), chunk.delta.slice(half)].map(delta => ({ type: chunk.type, delta }))
+    const { type, id } = chunk
+    return [chunk.delta.slice(0, half), chunk.delta.slice(half)].map(delta => ({ type, id, delta }))
   }
   return { encode, resume: () => [{ type: 'resumed' }], end: status => [{ type: 'end', status }] }
 }
@@ -178,7 +179,13 @@ export class DialectServer {
       after,
       client = newClient(),
       dialectFormat = {},
-    }: { after?: EventPosition; client?: SlowClient; dialectFormat?: Partial<DialectFormat<PlainEvent>> } = {},
+      encoder = plainEncoder(),
+    }: {
+      after?: EventPosition
+      client?: SlowClient
+      dialectFormat?: Partial<DialectFormat<PlainEvent>>
+      encoder?: Encoder<PlainEvent>
+    } = {},
   ): Promise<SlowClient> {
     const call = await this.call({}, 'follow')
     const identity = await this.services.manager.getInfo(run.sessionId)
@@ -186,7 +193,7 @@ export class DialectServer {
     const options = {
       run,
       identity,
-      encoder: plainEncoder(),
+      encoder,
       dialectFormat: { ...plainFormat, ...dialectFormat },
       after,
     }

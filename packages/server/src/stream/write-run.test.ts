@@ -24,7 +24,7 @@ test('law 7: resuming at a pause that is over meanwhile sends all later entries,
       if (reads.length !== 2) return
       const rest = entries.filter(({ sequence }) => sequence > pause.sequence)
       const { sequence } = rest.at(-1) as Entry
-      yield { after: pause.sequence, sequence, cursor: cursorAt(sequence), entries: rest, cursorAt }
+      yield { after: pause.sequence, sequence, cursor: cursorAt(sequence), entries: rest, replayEnd: 0, cursorAt }
     },
     result: async () => ({ status: 'completed', output: undefined }),
   } as unknown as Run
@@ -54,7 +54,7 @@ test('law 10: does not send entries of another log, even with a cursor of the au
     // As if the session was created again between the lookup of its pause and the first read.
     async *pieces(): AsyncGenerator<RunPiece> {
       const cursorAt = (at: number) => `${at}.another.1-x`
-      yield { after: 0, sequence, cursor: `${sequence}.${incarnation}.1-x`, entries, cursorAt }
+      yield { after: 0, sequence, cursor: `${sequence}.${incarnation}.1-x`, entries, replayEnd: 0, cursorAt }
     },
   } as unknown as Run
   const client = new SlowClient()

@@ -78,7 +78,8 @@ async function readEntries(actor: Actor, memory: ReaderMemory): Promise<void> {
   const options = { after: cursor ?? memory.from, whole: true, internal: true }
   for await (const { cursor, ...entry } of await manager.createResumableReader(streamId, options)) {
     const { sequence } = entry
-    checkPiece(world, memory, { after: memory.sequence, sequence, cursor, entries: [entry], isCaughtUp: false })
+    const piece = { after: memory.sequence, sequence, cursor, entries: [entry], isCaughtUp: false, replayEnd: 0 }
+    checkPiece(world, memory, piece)
     if (random.chance(0.02)) return
   }
   memory.forget()

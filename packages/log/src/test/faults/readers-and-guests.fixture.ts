@@ -20,7 +20,7 @@ export async function followLog(
   const batches = manager.readBatches(streamId, { ...ALL, after, signal })
   try {
     for (let batch = await batches.next(); batch; batch = await batches.next()) {
-      const { isCaughtUp, ...rest } = batch
+      const { isCaughtUp, replayEnd, ...rest } = batch
       await report({ kind: 'read', reader, ...rest })
     }
   } catch (error) {

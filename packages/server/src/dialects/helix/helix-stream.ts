@@ -11,6 +11,7 @@ import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
 import { assertIncarnation, truncatedFrame } from '../../stream/control-frames.ts'
 import type { Framing, StreamChannel } from '../../stream/stream-channel.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
+import { EntryWindows } from '../run-stream/entry-windows.ts'
 
 export const helixFraming: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
@@ -44,6 +45,8 @@ export class HelixStream {
   readonly #options: HelixStreamOptions
   readonly #positions = new Map<number, Partial<ResyncPosition>>()
   readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#positions.get(sequence) })
+  /** Positions are sequences, so only the deltas of one part are merged: a client could not have a part of the others. */
+  readonly #windows = new EntryWindows({ isSinglePart: true })
   /** The cursor of the last entry that was written. At first the position that the client sent, which may be unproven. */
   #cursor: string
   /** The last status that was sent. */
@@ -73,7 +76,6 @@ export class HelixStream {
     try {
       await this.#primeEncoder()
       const { signal } = this.#channel
-      // Every delta as written: a client may resume between any two.
       const reader = manager.readBatches(sessionId, { after, follow: true, pageBytes: PAGE_BYTES, signal })
       try {
         await this.#read(reader)
@@ -146,12 +148,15 @@ export class HelixStream {
   }
 
   /** Writes a batch of entries. Returns whether the connection is still open. */
-  async #encode({ entries, cursor }: ReadBatch, reader: BatchReader): Promise<boolean> {
+  async #encode({ entries, cursor, replayEnd }: ReadBatch, reader: BatchReader): Promise<boolean> {
     const { runId } = this.#options
-    for (const entry of entries) {
+    for (const window of this.#windows.add(entries, replayEnd)) {
+      const [entry] = window.entries as [Entry]
       if (entry.chunk.type === 'step-discarded' || entry.chunk.type === 'rewind') await this.#recordPosition(entry)
-      this.#cursor = encodeCursor(reader.cursorAt(entry.sequence))
-      for (const event of this.#encoder.encode(await this.#resolved(entry))) this.#write(event)
+      this.#cursor = encodeCursor(reader.cursorAt(window.last))
+      // Merged deltas have the position of the last one: a client that resumes after it has all of them.
+      const positioned = { ...(await this.#resolved(entry)), sequence: window.last }
+      for (const event of this.#encoder.encode(positioned)) this.#write(event)
       if (runId !== undefined && entry.origin.runId === runId) this.#status = statusAfter(entry, this.#status)
       if (entry.chunk.type === 'stop-requested') this.#isStopping = true
       // Entries can be large.

@@ -10,6 +10,7 @@ import { reauthorizeSession } from '../../sessions/session-access.ts'
 import { assertIncarnation } from '../../stream/control-frames.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 import { type AcceptedTurn, handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
+import { EntryWindows } from '../run-stream/entry-windows.ts'
 import { EventWriter } from '../run-stream/event-writer.ts'
 
 /** Schema of a complete stream as one reply. */
@@ -97,10 +98,14 @@ async function chunksOf(
   }
   const writer = new EventWriter(encoder, collect, { after })
   // Excludes rewound entries.
-  for await (const { entries, cursor } of run.pieces({ merge: true, rewound: true, pageBytes: PAGE_BYTES, signal })) {
+  const windows = new EntryWindows({ resumed: after && { first: after.sequence, last: after.sequence } })
+  for await (const { entries, cursor, sequence } of run.pieces({ rewound: true, pageBytes: PAGE_BYTES, signal })) {
     assertIncarnation(identity, decodeCursor(cursor))
-    for (const entry of entries)
-      writer.writeEntry(entry.blobs ? await services.manager.resolve(run.sessionId, entry) : entry)
+    for (const { first, last, entries: merged } of windows.add(entries, sequence)) {
+      const range = { first, last, id: `${last}` }
+      for (const entry of merged)
+        writer.writeEntry(entry.blobs ? await services.manager.resolve(run.sessionId, entry) : entry, range)
+    }
   }
   writer.end(status)
   return chunks

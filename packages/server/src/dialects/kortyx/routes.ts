@@ -24,7 +24,6 @@ const CLOSING = 'data: [DONE]\n\n'
 const dialectFormat: DialectFormat<StreamChunk> = {
   format: 'sse',
   headers: { 'cache-control': 'no-cache, no-transform' },
-  mayMerge: true,
   framing: {
     // Clients accept exactly this content type, and only line feeds between events.
     contentType: 'text/event-stream',

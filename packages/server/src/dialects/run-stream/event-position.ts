@@ -12,20 +12,27 @@ export interface EventPosition {
   readonly sequence: number
   /** Index of the last event. @default all events of the entry */
   readonly event?: number
+  /** The first of several entries whose deltas were merged; `sequence` is the last one. @default `sequence` */
+  readonly first?: number
   readonly cursor?: string
 }
 
-/** `sequence.incarnation.epoch`, then the index of the event, then the index of a repeated event. */
-const TOKEN = /^((?:0|[1-9]\d{0,15})\.[\w-]+\.[\w-]+)(?:\.(\d{1,9})(?:\.\d{1,9})?)?$/
+/** `sequence.incarnation.epoch`, then the index of the event, the first of merged entries, and the index of a repeated event. */
+const TOKEN = /^((?:0|[1-9]\d{0,15})\.[\w-]+\.[\w-]+)(?:\.(\d{1,9})(?:-([1-9]\d{0,15}))?(?:\.\d{1,9})?)?$/
 
 /** Parses a position that a client sent. @throws `cursor_invalid` */
 export function eventPositionIn(name: string, token: string | null | undefined): EventPosition | undefined {
   if (token === null || token === undefined || token === '') return undefined
-  const [, cursor, event] = (token.length <= MAX_TOKEN_LENGTH && TOKEN.exec(token)) || []
+  const [, cursor, event, first] = (token.length <= MAX_TOKEN_LENGTH && TOKEN.exec(token)) || []
   if (cursor === undefined)
     throw new HttpError('cursor_invalid', `${name}: expected an event id of this stream, unchanged`)
   const { sequence } = decodeCursor(cursor)
-  return { sequence, cursor, ...(event !== undefined && { event: Number(event) }) }
+  return {
+    sequence,
+    cursor,
+    ...(event !== undefined && { event: Number(event) }),
+    ...(first !== undefined && { first: Number(first) }),
+  }
 }
 
 const MAX_TOKEN_LENGTH = 512

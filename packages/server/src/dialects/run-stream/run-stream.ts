@@ -12,6 +12,7 @@ import { assertIncarnation } from '../../stream/control-frames.ts'
 import type { Format } from '../../stream/format.ts'
 import type { Framing, StreamChannel } from '../../stream/stream-channel.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
+import { type EntryWindow, EntryWindows } from './entry-windows.ts'
 import { assertPositionInLog, assertRunNotTrimmed, type EventPosition } from './event-position.ts'
 import { EventWriter } from './event-writer.ts'
 
@@ -20,13 +21,11 @@ export interface DialectFormat<Event> {
   readonly format: Format
   readonly framing: Framing
   readonly headers?: Readonly<Record<string, string>>
-  /** Whether the replay may merge deltas. Only for dialects whose clients never resume from an event id, since that may lie between merged deltas. */
-  readonly mayMerge?: true
   /** Whether event ids contain cursors, so that clients can resume from them. Otherwise an id only identifies an event. */
   readonly hasCursorIds?: true
   /** An event as text. */
   write(event: Event, eventId: string): string
-  /** Text after each batch of entries, with the cursor to resume from. Valid even if deltas are merged. */
+  /** Text after each batch of entries, with the cursor to resume from. */
   mark?(cursor: string): string
   /** Text after the last event. */
   readonly closing?: string
@@ -117,11 +116,11 @@ class RunStream<Event> {
   async #entries(): Promise<EndStatus | undefined> {
     const { run, dialectFormat, after, identity } = this.#options
     const { signal } = this.#channel
-    // To resume, the encoder needs all earlier entries exactly as written.
-    const readOptions =
-      after === undefined
-        ? { merge: dialectFormat.mayMerge ?? dialectFormat.mark !== undefined, rewound: true }
-        : { whole: true }
+    // To resume, the encoder needs all entries that the client may have.
+    const readOptions = after === undefined ? { rewound: true } : { whole: true }
+    const windows = new EntryWindows({
+      resumed: after && { first: after.first ?? after.sequence, last: after.sequence },
+    })
     let isVerified = false
     let status: EndStatus | undefined
     try {
@@ -129,10 +128,10 @@ class RunStream<Event> {
         const { entries, cursor, sequence } = piece
         if (!isVerified) assertIncarnation(identity, decodeCursor(cursor))
         isVerified = true
-        for (const entry of entries) {
-          status = statusAfter(entry, status)
-          const idPrefix = dialectFormat.hasCursorIds && piece.cursorAt(entry.sequence)
-          if (!(await this.#writeEntry(entry, idPrefix))) return undefined
+        for (const entry of entries) status = statusAfter(entry, status)
+        for (const window of windows.add(entries, piece.replayEnd)) {
+          const id = dialectFormat.hasCursorIds ? piece.cursorAt(window.last) : `${window.last}`
+          if (!(await this.#writeWindow(window, id))) return undefined
         }
         // Up to the resume position the client has everything.
         const resumeCursor = after && sequence <= after.sequence ? after.cursor : cursor
@@ -150,15 +149,19 @@ class RunStream<Event> {
     return status
   }
 
-  /** Writes an entry. Returns whether the connection is still open. */
-  async #writeEntry(entry: Entry, idPrefix: string | undefined): Promise<boolean> {
+  /** Writes the entries of a window. Returns whether the connection is still open. */
+  async #writeWindow({ first, last, entries }: EntryWindow, id: string): Promise<boolean> {
     const { manager } = this.#services
     const { sessionId } = this.#options.run
-    const prepared = this.#options.beforeEntry?.(entry)
-    if (prepared) await prepared
-    this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(sessionId, entry) : entry, idPrefix)
-    // Entries can be large, and their events several times larger.
-    return this.#text.length < PAGE_BYTES || this.#flush()
+    const range = { first, last, id }
+    for (const entry of entries) {
+      const prepared = this.#options.beforeEntry?.(entry)
+      if (prepared) await prepared
+      this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(sessionId, entry) : entry, range)
+      // Entries can be large, and their events several times larger.
+      if (this.#text.length >= PAGE_BYTES && !(await this.#flush())) return false
+    }
+    return true
   }
 
   #flush(): Promise<boolean> {

@@ -70,7 +70,6 @@ function dialectFormatOf(format: Format): DialectFormat<TanstackChunk> {
   let hasFailed = false
   return {
     format,
-    mayMerge: true,
     framing: {
       contentType: CONTENT_TYPES[format],
       // Clients warn about comments, and skip empty lines.
