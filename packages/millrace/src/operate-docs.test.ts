@@ -191,8 +191,8 @@ test('the program of the guide to scaling serves without driving, and its worker
 })
 
 test('the bounds in the guide to scaling hold in the measurements', () => {
-  const { stands } = JSON.parse(read('bench/results/standings.json')) as {
-    stands: readonly { job: string; unit: string; ours: number; tail?: true }[]
+  const { standings } = JSON.parse(read('bench/results/standings.json')) as {
+    standings: readonly { job: string; unit: string; ours: number; tail?: true }[]
   }
   // Bytes, nanoseconds of CPU time and milliseconds of latency, as the results have them.
   const bounds: readonly (readonly [row: string, job: string, atMost: number])[] = [
@@ -219,7 +219,7 @@ test('the bounds in the guide to scaling hold in the measurements', () => {
   const page = read('docs/guide/scaling.md')
   for (const [row, job, atMost] of bounds) {
     expect(page).toContain(`${row}\n`)
-    expect(stands.find(each => each.job === job && !each.tail)?.ours, job).toBeLessThan(atMost)
+    expect(standings.find(each => each.job === job && !each.tail)?.ours, job).toBeLessThan(atMost)
   }
 })
 

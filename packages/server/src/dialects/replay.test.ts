@@ -12,7 +12,7 @@ import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { millrace } from '../app/app.ts'
 import type { TestRequest } from '../routing/two-user-server.fixture.ts'
 import { eventsOf, openDialectServer, type PlainEvent } from './dialect-server.fixture.ts'
-import { RETURNS } from './requests.fixture.ts'
+import { RESUME_REQUESTS } from './requests.fixture.ts'
 import { acts, OWNER, RUN, SESSION, WrittenRun } from './written-run.fixture.ts'
 
 const helixRequest = (after = '0'): TestRequest => ({
@@ -23,7 +23,7 @@ const helixRequest = (after = '0'): TestRequest => ({
 /** Requests of a run from its start or from an event id, by dialect. */
 const REQUESTS: Readonly<Record<string, (eventId?: string) => TestRequest>> = {
   ...Object.fromEntries(
-    Object.entries(RETURNS).map(([name, request]) => [name, (eventId?: string) => request(SESSION, RUN, eventId)]),
+    Object.entries(RESUME_REQUESTS).map(([name, request]) => [name, (eventId?: string) => request(SESSION, RUN, eventId)]),
   ),
   helix: helixRequest,
 }
@@ -84,7 +84,7 @@ describe(`a replay of ${TOKENS} tokens has at most ${MAX_EVENTS} events`, () => 
 
 /** The dialects whose events have positions. */
 const POSITIONED: readonly [name: string, decoder: () => Decoder<never>][] = [
-  ['tanstack now', () => tanstackAgUiDialect.decoder() as Decoder<never>],
+  ['tanstack since 0.10', () => tanstackAgUiDialect.decoder() as Decoder<never>],
   ['helix', () => helixDialect.decoder() as Decoder<never>],
 ]
 
