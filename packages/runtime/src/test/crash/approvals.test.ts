@@ -25,7 +25,7 @@ test.each([['asked'], ['paused'], ['on-fault']] as const)(
     for await (const entry of await runtime.manager.createResumableReader(SESSION, {
       after: 0,
       follow: true,
-      whole: true,
+      includeDiscarded: true,
       internal: true,
     })) {
       readerChecks.onEntry(entry)

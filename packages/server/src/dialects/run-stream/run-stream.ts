@@ -121,7 +121,7 @@ class RunStream<Event> {
     const readOptions =
       after === undefined
         ? { merge: dialectFormat.mayMerge ?? dialectFormat.mark !== undefined, rewound: true }
-        : { whole: true }
+        : { includeDiscarded: true }
     let isVerified = false
     let status: EndStatus | undefined
     try {
