@@ -165,7 +165,7 @@ export async function* piecesOf(
     } finally {
       reader.close()
     }
-    if (isWhole) return
+    if (readsDiscarded) return
     // The end was not read: it is before the position, or was rewound after the run was located.
     location = await locate()
     if (!location.isRewound) return
