@@ -139,7 +139,7 @@ function startRun(runtime: Runtime, { kind, history }: Scenario): Promise<Run> {
 
 async function recordOf(runtime: Runtime, run: Run, status: RunStatus): Promise<RecordedRun> {
   const live: Entry[] = []
-  for await (const piece of run.pieces({ whole: true })) live.push(...piece.entries)
+  for await (const piece of run.pieces({ includeDiscarded: true })) live.push(...piece.entries)
   const replay: Entry[] = []
   for await (const piece of run.pieces({ merge: true, rewound: true })) replay.push(...piece.entries)
   const at = live.find(({ chunk }) => chunk.type === 'run-started')?.sequence ?? 1

@@ -52,7 +52,7 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
     head: n => writer(n).cursor.sequence,
     async read(n, from, to) {
       const chunks: Chunk[] = []
-      const reader = manager.readBatches(writer(n).streamId, { after: from, whole: true })
+      const reader = manager.readBatches(writer(n).streamId, { after: from, includeDiscarded: true })
       for (let at = from; at < to; ) {
         const batch = await reader.next()
         for (const { chunk, sequence } of batch?.entries ?? []) if (sequence <= to) chunks.push(chunk)

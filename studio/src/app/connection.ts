@@ -8,4 +8,4 @@ sessionStorage.setItem('tab', tab)
 export const headers = { 'x-studio-tab': tab }
 
 /** The only connection of this tab. It sends each entry on its own, so the inspector shows entries as they arrived. */
-export const connection = createConnection({ headers, whole: true })
+export const connection = createConnection({ headers, includeDiscarded: true })

@@ -61,7 +61,7 @@ async function follow(
       ...source.options,
       session: sessionId,
       after,
-      whole: true,
+      includeDiscarded: true,
       onSnapshot: ({ cursor, sequence }) => {
         after = cursor
         terminal.say(`These entries are no longer in the log. Continuing after ${sequence}.`)

@@ -16,8 +16,8 @@ export interface ConnectionOptions extends ApiOptions {
   readonly onSnapshot?: (snapshot: Snapshot, sessionId: string) => void
   /** Delays before a reconnect, in ms. @default { firstMs: 250, longestMs: 10_000 } */
   readonly backoff?: Partial<Backoff>
-  /** Whether to read every entry as it was written, discarded ones included, to inspect a session. @default false */
-  readonly whole?: boolean
+  /** Reads every entry as it was written, including discarded and rewound ones, for inspectors. @default false */
+  readonly includeDiscarded?: boolean
 }
 
 /** An entry with its session. The last entry of a frame has the `cursor` from which another loop can continue. */
@@ -53,7 +53,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     const context: ConnectionContext = {
       api: this.api,
       backoff: this.#options.backoff,
-      query: this.#options.whole ? '&whole=true' : '',
+      query: this.#options.includeDiscarded ? '&whole=true' : '',
       streamFor: followed => {
         for (const { stream } of this.#followed)
           if (stream?.context === context && stream.hasRoom(followed)) return stream

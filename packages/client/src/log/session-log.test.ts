@@ -25,7 +25,7 @@ test('receives each entry once despite cut streams, and folds to the view of the
     api: 'http://localhost:4400/api',
     fetch: server.fetch,
     backoff: { firstMs: 1, longestMs: 5 },
-    whole: true,
+    includeDiscarded: true,
   })
   const chat = server.chat({ session: 's', connection })
   const firstTurn = finished(chat)
@@ -56,7 +56,7 @@ test('receives each entry once despite cut streams, and folds to the view of the
 
 test('continues from its cursor after a stop', async () => {
   const server = new FakeStreamServer()
-  const log = new SessionLog({ sessionId: 's', connection: connect(server, { whole: true }) })
+  const log = new SessionLog({ sessionId: 's', connection: connect(server, { includeDiscarded: true }) })
   const [one, two] = [log.start(), log.start()]
   const first = await server.stream(1)
   expect(first.url.searchParams.get('whole')).toBe('true')

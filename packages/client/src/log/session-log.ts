@@ -8,7 +8,7 @@ import { History } from './history.ts'
 export interface SessionLogOptions {
   /** Id of the session. */
   readonly sessionId: string
-  /** Connection to follow, created with `whole: true` to get every entry as it was written. Undefined for a recording. */
+  /** Connection to follow, created with `includeDiscarded: true` to get every entry as it was written. Undefined for a recording. */
   readonly connection?: ChatConnection | undefined
   /** Initial entries. */
   readonly entries?: readonly Entry[]

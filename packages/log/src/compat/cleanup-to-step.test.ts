@@ -329,12 +329,12 @@ describe('readers and cuts (guarantee G4)', () => {
     expect((await read(world, { onCut: 'throw', after: 5, runId: 'r2' })).at(-1)).toBe('run-finished')
   })
 
-  test('a `whole` reader gets every entry as written', async () => {
+  test('a reader with `includeDiscarded` gets every entry as written', async () => {
     const world = new World()
     const { writer } = await watched(world)
     await writer.main.discard({ reason: 'retry' })
     await world.manager.endStream(ID)
-    expect(await read(world, { whole: true })).toEqual(await world.lines())
+    expect(await read(world, { includeDiscarded: true })).toEqual(await world.lines())
   })
 
   test('law 3: a discard retracts no draft chunk of another lane and no guest’s entry', async () => {

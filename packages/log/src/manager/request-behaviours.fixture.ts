@@ -103,7 +103,7 @@ export const requestBehaviours: Behaviour[] = [
       await here.append(id, 'ada', request(runId, { whenBusy: 'queue', ...resume }), { context })
     }
     const follower = new Watcher(await reader.createResumableReader(id, { follow: true }))
-    const dialect = reader.readBatches(id, { whole: true, merge: true, follow: true })
+    const dialect = reader.readBatches(id, { includeDiscarded: true, merge: true, follow: true })
     for (const [runId, context] of Object.entries({ r1: small, r2: large })) {
       const writer = await there.createWriter(id, { runId, agentType: 'assistant' })
       await writer.begin()

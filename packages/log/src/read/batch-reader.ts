@@ -32,11 +32,11 @@ export interface ReaderOptions {
    */
   readonly follow?: boolean
   /**
-   * Includes entries that were discarded or rewound before the reader started: for folds.
+   * Includes entries that were discarded or rewound before the reader started, for folds.
    *
    * @default false
    */
-  readonly whole?: boolean
+  readonly includeDiscarded?: boolean
   /**
    * Includes entries that were rewound before the reader started, the rewinds, and discards without their drafts: for
    * folds that continue, since runs, requests and usage only move forward (law 3).
@@ -383,12 +383,12 @@ export class BatchReader {
    * to know which.
    */
   async #collectRetractions(floor: number, next: readonly DecodedBatch[]): Promise<void> {
-    const { whole, rewound, runId } = this.#options
+    const { includeDiscarded, rewound, runId } = this.#options
     const { cuts, run } = (this.#head as ParsedHead).ticket
     const from = this.#from
     const end = this.#attachedAt as number
-    const throws = this.#options.onCut === 'throw' && !whole
-    const needsRetractions = throws || (!whole && cuts > 0 && from < end)
+    const throws = this.#options.onCut === 'throw' && !includeDiscarded
+    const needsRetractions = throws || (!includeDiscarded && cuts > 0 && from < end)
     const retractions = needsRetractions
       ? new Retractions(this.#isSelected, { keepsRewound: rewound, since: throws ? 0 : from })
       : undefined

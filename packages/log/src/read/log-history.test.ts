@@ -130,7 +130,7 @@ describe('the history of a log, after any operations', () => {
 })
 
 async function restOf(world: World, floor: number): Promise<Entry[]> {
-  const reader = world.manager.readBatches(ID, { after: floor, whole: true, internal: true, follow: true })
+  const reader = world.manager.readBatches(ID, { after: floor, includeDiscarded: true, internal: true, follow: true })
   const head = (await world.manager.getInfo(ID))?.head ?? 0
   const rest: Entry[] = []
   while ((rest.at(-1)?.sequence ?? floor) < head) rest.push(...((await reader.next())?.entries ?? []))

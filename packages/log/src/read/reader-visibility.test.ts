@@ -95,7 +95,7 @@ describe('a reader', () => {
     }
     await writer.commit([])
     const raw = await world.log()
-    const reader = world.manager.readBatches(ID, { merge: true, whole: true })
+    const reader = world.manager.readBatches(ID, { merge: true, includeDiscarded: true })
     const batch = await reader.next()
     expect(raw.length).toBeGreaterThan(300)
     expect(batch?.entries.length).toBeLessThan(10)

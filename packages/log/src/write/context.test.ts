@@ -32,7 +32,13 @@ async function publicJson(world: World, id = ID): Promise<string> {
   const { internal, ...open } = view
   const publicValues: unknown[] = [open, ticket, await manager.getInfo(id), await manager.listStreams(undefined)]
   const head = (await manager.getInfo(id))?.head ?? 0
-  for (const options of [{}, { whole: true }, { merge: true }, { runId: 'r1' }, { onCut: 'throw' as const }]) {
+  for (const options of [
+    {},
+    { includeDiscarded: true },
+    { merge: true },
+    { runId: 'r1' },
+    { onCut: 'throw' as const },
+  ]) {
     const reader = manager.readBatches(id, { ...options, follow: true })
     for (let at = 0; at < head; ) {
       const batch = await reader.next()

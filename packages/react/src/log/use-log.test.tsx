@@ -30,7 +30,7 @@ const Send = () => {
 
 test('follows a log entry by entry while it is mounted', async () => {
   const { api, fetch } = serve(echo)
-  const connection = createConnection({ api, fetch, whole: true })
+  const connection = createConnection({ api, fetch, includeDiscarded: true })
   const page = mount(
     <StrictMode>
       <ChatProvider connection={connection} agent="echo" session="s">

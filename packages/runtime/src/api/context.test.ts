@@ -31,7 +31,7 @@ async function shownOf(runtime: Runtime, sessionId: string, runIds: readonly str
     for await (const entry of run.stream()) shown.push(entry)
     for await (const entry of run.stream({ after: 0 })) shown.push(entry)
   }
-  const reader = await runtime.manager.createResumableReader(sessionId, { whole: true })
+  const reader = await runtime.manager.createResumableReader(sessionId, { includeDiscarded: true })
   for await (const entry of reader) shown.push(entry)
   return JSON.stringify(shown)
 }

@@ -209,7 +209,7 @@ async function findCheckpoint(
   let found: Checkpoint | undefined
   let mainLane: string | undefined
   const after = Math.max(at - 1, floor)
-  const reader = await manager.createResumableReader(sessionId, { after, runId, whole: true })
+  const reader = await manager.createResumableReader(sessionId, { after, runId, includeDiscarded: true })
   for await (const { chunk, origin, sequence } of reader) {
     if (isGuest(origin)) continue
     // The batch of the start is on the main lane.

@@ -57,8 +57,14 @@ export class Run<Output = unknown> {
     checkObject('options', options)
     const { sessionId, runId } = this
     const { manager } = this.#host
-    const { whole } = options
-    const source = { manager, sessionId, runId, locate: () => this.#locate(), ...(whole && { whole }) }
+    const { includeDiscarded } = options
+    const source = {
+      manager,
+      sessionId,
+      runId,
+      locate: () => this.#locate(),
+      ...(includeDiscarded && { includeDiscarded }),
+    }
     return piecesOf(source, options)
   }
 
@@ -124,7 +130,7 @@ export class Run<Output = unknown> {
     const { sessionId, runId } = this
     const { manager } = this.#host
     const { from, floor, head, isEnded } = location
-    const source = { manager, sessionId, runId, locate: async () => location, whole: true }
+    const source = { manager, sessionId, runId, locate: async () => location, includeDiscarded: true }
     const after = Math.max(from, floor)
     const stream = isEnded ? runEntriesTo(manager, sessionId, runId, after, head) : new RunStream(source, options)
     const fold = new RunFold(runId)

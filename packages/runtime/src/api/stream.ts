@@ -21,7 +21,7 @@ export interface StreamSource {
   readonly runId: string
   readonly locate: () => Promise<RunLocation>
   /** Includes rewound entries, and starts at the first entry that is left. */
-  readonly whole?: boolean
+  readonly includeDiscarded?: boolean
 }
 
 /** The entries of a run, to its end or pause. Leaving the loop releases all resources, also while waiting. */
@@ -89,7 +89,7 @@ export interface PieceOptions extends StreamOptions {
   /** Includes earlier discards without their content, for folds that count usage (law 3). @default false */
   readonly rewound?: boolean
   /** Includes entries that were rewound before, for readers that had read them. @default false */
-  readonly whole?: boolean
+  readonly includeDiscarded?: boolean
   /** Approximate number of bytes to read at a time while catching up. @default the default of the log */
   readonly pageBytes?: number
 }
@@ -105,11 +105,11 @@ async function* entriesOf(source: StreamSource, options: StreamOptions): AsyncGe
 
 /** Streams a run in batches, to its end or pause. @throws {RunError} `run_taken_back` if its request is cancelled. */
 export async function* piecesOf(
-  { manager, sessionId, runId, locate, whole }: StreamSource,
+  { manager, sessionId, runId, locate, includeDiscarded }: StreamSource,
   { after: position, signal, merge = false, rewound = false, pageBytes }: PieceOptions,
 ): AsyncGenerator<RunPiece, void, void> {
   let location = await locate()
-  let after = position ?? (whole ? Math.max(location.from, location.floor) : location.from)
+  let after = position ?? (includeDiscarded ? Math.max(location.from, location.floor) : location.from)
   const readOptions = {
     runId,
     merge,
@@ -119,8 +119,8 @@ export async function* piecesOf(
   }
   for (;;) {
     // Entries that a later run rewound are normally hidden, but they belong to this run.
-    const isWhole = whole || location.isRewound
-    const reader = manager.readBatches(sessionId, { ...readOptions, after, whole: isWhole })
+    const readsDiscarded = includeDiscarded || location.isRewound
+    const reader = manager.readBatches(sessionId, { ...readOptions, after, includeDiscarded: readsDiscarded })
     const cursorAt = (sequence: number): string => encodeCursor(reader.cursorAt(sequence))
     let isWaiting = !location.hasStarted
     let isPaused = false
@@ -167,7 +167,7 @@ export async function* piecesOf(
     } finally {
       reader.close()
     }
-    if (isWhole) return
+    if (readsDiscarded) return
     // The end was not read: it is before the position, or was rewound after the run was located.
     location = await locate()
     if (!location.isRewound) return

@@ -23,7 +23,7 @@ const whole = oneOf('`true`: every entry as written, including discarded ones. F
 /** Read options of a query. */
 const readOptionsOf = (query: { readonly merge: string | undefined; readonly whole: string | undefined }) => ({
   merge: query.merge !== 'false' && query.whole !== 'true',
-  whole: query.whole === 'true',
+  includeDiscarded: query.whole === 'true',
 })
 
 /** Routes that follow sessions and the session list. */
@@ -80,7 +80,7 @@ export const streams = [
       const { heartbeatMs } = services.settings
       if (runId !== undefined) {
         const run = await knownRun(services, sessionId, runId)
-        if (readOptions.whole) {
+        if (readOptions.includeDiscarded) {
           throw new HttpError('request_invalid', 'whole: expected no value together with run: omit one of them')
         }
         const options = { identity, merge: readOptions.merge, heartbeatMs, ...(after !== '0' && { after }) }

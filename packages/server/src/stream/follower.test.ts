@@ -74,14 +74,14 @@ describe('the frames of a session', () => {
     expect(merged.cursor).toBe(raw.cursor)
   })
 
-  test('omit discarded entries in the replay, unless whole is true', async () => {
+  test('omit discarded entries in the replay, unless includeDiscarded is true', async () => {
     const testServer = newServer()
     const writer = await writing(testServer)
     for (const word of ['never ', 'mind ']) await writer.write(delta(word)).appended
     expect(await writer.main.discard({ reason: 'retry' })).toBe(true)
     await writer.close()
     const late = testServer.follow({ merge: false })
-    const inspector = testServer.follow({ merge: false, whole: true })
+    const inspector = testServer.follow({ merge: false, includeDiscarded: true })
     await settled()
     const shown = await testServer.publicEntries()
     expect(inspector.sequences).toEqual(shown.map(({ sequence }) => sequence))

@@ -16,7 +16,7 @@ export interface FollowOptions {
   readonly isNamed: boolean
   readonly merge: boolean
   /** Whether the replay includes discarded entries. */
-  readonly whole: boolean
+  readonly includeDiscarded: boolean
   /** Whether it continues live after the replay. */
   readonly isLive: boolean
   readonly heartbeatMs: number
@@ -76,11 +76,17 @@ export class Follower implements LiveSubscriber {
 
   /** Reads until caught up, then subscribes to live batches. Returns true if the subscription fell behind and reading must continue. */
   async #read(): Promise<boolean> {
-    const { sessionId, identity, merge, whole, isLive } = this.#options
+    const { sessionId, identity, merge, includeDiscarded, isLive } = this.#options
     const after = this.#cursor
     // A client that has caught up once gets discards as entries, like every live client, so discarded entries need no filter.
     // Rewinds are always included: clients keep the rewound runs and their usage in the view.
-    const readOptions = { follow: true, merge, whole: whole || this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
+    const readOptions = {
+      follow: true,
+      merge,
+      includeDiscarded: includeDiscarded || this.#isCaughtUp,
+      rewound: true,
+      pageBytes: PAGE_BYTES,
+    }
     const reader = this.#manager.readBatches(sessionId, { after, ...readOptions })
     this.#detach = () => reader.close()
     try {

@@ -17,7 +17,14 @@ function ask(testServer: StreamServer, after: string, { merge = true, authorize 
   const services = { manager, settings, connections }
   const access = { manager, authorize } as unknown as SessionServices
   const recheck = () => reauthorizeSession(access, request, ann, 'follow', ID)
-  const how = { sessionId: ID, after, merge, whole: false, format: 'sse', headers: { 'x-session-id': ID } } as const
+  const how = {
+    sessionId: ID,
+    after,
+    merge,
+    includeDiscarded: false,
+    format: 'sse',
+    headers: { 'x-session-id': ID },
+  } as const
   const reply = testServer
     .identity()
     .then(identity => longPoll(services, { ...how, signal: left.signal, recheck, identity }))

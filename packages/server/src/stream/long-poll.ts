@@ -18,7 +18,7 @@ export interface LongPollOptions {
   readonly identity: SessionIdentity
   readonly after: string
   readonly merge: boolean
-  readonly whole: boolean
+  readonly includeDiscarded: boolean
   readonly format: Format
   readonly headers: Headers
 }
@@ -29,7 +29,7 @@ const MAX_REPLY_BYTES = 1024 * 1024
 /** Replies with the frames after a position as soon as there are any, or without entries after `pollMs` or on shutdown. @throws if the caller lost access meanwhile */
 export async function longPoll(
   { manager, settings, connections }: StreamServices,
-  { signal, recheck, sessionId, identity, after, merge, whole, format, headers }: LongPollOptions,
+  { signal, recheck, sessionId, identity, after, merge, includeDiscarded, format, headers }: LongPollOptions,
 ): Promise<Reply> {
   const { heartbeatMs, pollMs, reauthorizeMs, timers } = settings
   const askedAt = timers.now()
@@ -37,7 +37,7 @@ export async function longPoll(
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
   const open = await openFrame(manager, sessionId, identity, after, heartbeatMs)
   write(open)
-  const readOptions = { follow: true, merge, whole, rewound: true, pageBytes: PAGE_BYTES }
+  const readOptions = { follow: true, merge, includeDiscarded, rewound: true, pageBytes: PAGE_BYTES }
   const reader = manager.readBatches(sessionId, { after: open.cursor, ...readOptions })
   const stop = () => reader.close()
   const cancel = timers.after(pollMs, stop)

@@ -23,7 +23,7 @@ function follow(
     return new MultiSessionStream(
       testServer as unknown as Services,
       subscription,
-      { merge: true, whole: false },
+      { merge: true, includeDiscarded: false },
       authorize,
     )
   }

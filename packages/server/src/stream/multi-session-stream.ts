@@ -26,7 +26,7 @@ export interface MultiSessionRequest {
 export class MultiSessionStream {
   readonly #services: StreamServices
   readonly #requested: MultiSessionRequest
-  readonly #readOptions: Pick<FollowOptions, 'merge' | 'whole'>
+  readonly #readOptions: Pick<FollowOptions, 'merge' | 'includeDiscarded'>
   readonly #authorize: (sessionId: string) => Promise<void>
   readonly #followers = new Map<string, Follower>()
   #channel: StreamChannel | undefined
@@ -34,7 +34,7 @@ export class MultiSessionStream {
   constructor(
     services: StreamServices,
     requested: MultiSessionRequest,
-    readOptions: Pick<FollowOptions, 'merge' | 'whole'>,
+    readOptions: Pick<FollowOptions, 'merge' | 'includeDiscarded'>,
     authorize: (sessionId: string) => Promise<void>,
   ) {
     this.#services = services

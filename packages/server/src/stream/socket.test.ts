@@ -24,7 +24,7 @@ async function startServer(
   await testServer.manager.createStream(ID)
   const { manager, connections } = testServer
   const identity = await testServer.identity()
-  const how = { isNamed: false, merge: false, whole: false, isLive: true, heartbeatMs: 15_000 }
+  const how = { isNamed: false, merge: false, includeDiscarded: false, isLive: true, heartbeatMs: 15_000 }
   const options = { sessionId: ID, identity, after: '0', ...how }
   const answer = async (message: IncomingMessage, response: ServerResponse) => {
     await beforeReply(response)

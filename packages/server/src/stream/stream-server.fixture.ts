@@ -100,7 +100,7 @@ export class StreamServer {
       after: '0',
       isNamed: false,
       merge: true,
-      whole: false,
+      includeDiscarded: false,
       isLive: true,
       heartbeatMs,
       ...options,

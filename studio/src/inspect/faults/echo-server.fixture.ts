@@ -27,7 +27,7 @@ export function echoServer() {
     requests.push(String(input).slice(api.length))
     return app.fetch(new Request(input, init))
   }
-  const connection = createConnection({ api, fetch, whole: true })
+  const connection = createConnection({ api, fetch, includeDiscarded: true })
   return {
     requests,
     connection,

@@ -75,7 +75,7 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
 async function readEntries(actor: Actor, memory: ReaderMemory): Promise<void> {
   const { manager, world, random } = actor
   const { streamId, cursor } = memory
-  const options = { after: cursor ?? memory.from, whole: true, internal: true }
+  const options = { after: cursor ?? memory.from, includeDiscarded: true, internal: true }
   for await (const { cursor, ...entry } of await manager.createResumableReader(streamId, options)) {
     const { sequence } = entry
     const piece = { after: memory.sequence, sequence, cursor, entries: [entry], isCaughtUp: false, replayEnd: 0 }
@@ -92,7 +92,7 @@ async function readPieces(actor: Actor, memory: ReaderMemory): Promise<void> {
     after: cursor ?? memory.from,
     follow: kind !== 'run',
     internal: kind === 'whole' || kind === 'merged',
-    whole: kind === 'whole' || kind === 'merged' || kind === 'run',
+    includeDiscarded: kind === 'whole' || kind === 'merged' || kind === 'run',
     merge: kind === 'merged',
     ...(kind === 'thrown' && { onCut: 'throw' }),
     ...(runId !== undefined && { runId }),

@@ -6,7 +6,7 @@ import { LogError, TruncatedError } from '../../store/log-error.ts'
 import type { ReportMessage } from './store-process-messages.fixture.ts'
 import { tokenOf } from './token.fixture.ts'
 
-const ALL = { whole: true, follow: true, internal: true }
+const ALL = { includeDiscarded: true, follow: true, internal: true }
 
 /** Reads a log and reports each batch, until it is stopped or its cursor is truncated. */
 export async function followLog(

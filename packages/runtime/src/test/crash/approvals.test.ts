@@ -27,7 +27,7 @@ test.each([
   for await (const entry of await runtime.manager.createResumableReader(SESSION, {
     after: 0,
     follow: true,
-    whole: true,
+    includeDiscarded: true,
     internal: true,
   })) {
     readerChecks.onEntry(entry)

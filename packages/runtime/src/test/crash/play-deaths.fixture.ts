@@ -61,7 +61,7 @@ export async function playDeaths(
   }
   await program.ask(apiRuntime)
   next()
-  const reading = { after: 0, follow: true, whole: true, internal: true }
+  const reading = { after: 0, follow: true, includeDiscarded: true, internal: true }
   for await (const entry of await manager.createResumableReader(SESSION, reading)) {
     readerChecks.onEntry(entry)
     clients.onEntry(entry)

@@ -247,7 +247,7 @@ class Schedule implements FaultHandler {
 
   /** Reads all entries from first to last. */
   async #read(signal: AbortSignal): Promise<void> {
-    const reading = { after: 0, follow: true, whole: true, internal: true, signal }
+    const reading = { after: 0, follow: true, includeDiscarded: true, internal: true, signal }
     try {
       const reader = await this.#requester.manager.createResumableReader(SESSION, reading)
       for await (const entry of reader) {

@@ -53,7 +53,7 @@ export class AnsweringProcess {
 
   async #follow(): Promise<void> {
     const { signal } = this.#reader
-    const options = { after: 0, follow: true, whole: true, internal: true, signal }
+    const options = { after: 0, follow: true, includeDiscarded: true, internal: true, signal }
     const reader = await this.#runtime.manager.createResumableReader(SESSION, options)
     for await (const entry of reader) this.#clients.onEntry(entry)
   }

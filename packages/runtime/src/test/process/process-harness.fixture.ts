@@ -261,7 +261,7 @@ export class ProcessHarness {
   async #follow(): Promise<void> {
     const { manager } = this.harnessStore.runtime
     const { signal } = this.#reader
-    const options = { after: 0, follow: true, whole: true, internal: true, signal }
+    const options = { after: 0, follow: true, includeDiscarded: true, internal: true, signal }
     for await (const entry of await manager.createResumableReader(SESSION, options)) {
       this.seen.push(entry)
       this.readerChecks.onEntry(entry)

@@ -272,7 +272,7 @@ async function readerProblems(
   const { manager } = harnessStore.runtime
   const last = random.pick(seen)
   const rest: number[] = []
-  const options = { after: last.cursor, whole: true, internal: true }
+  const options = { after: last.cursor, includeDiscarded: true, internal: true }
   for await (const { sequence } of await manager.createResumableReader(SESSION, options)) rest.push(sequence)
   const all = entries.map(({ sequence }) => sequence)
   const attached = seen.map(({ sequence }) => sequence)

@@ -88,7 +88,7 @@ class RealRace {
   async #read(): Promise<void> {
     const readerChecks = new ReaderChecks()
     const { signal } = this.#reader
-    const reading = { after: 0, follow: true, whole: true, internal: true, signal }
+    const reading = { after: 0, follow: true, includeDiscarded: true, internal: true, signal }
     try {
       for await (const entry of await this.#guests.manager.createResumableReader(SESSION, reading)) {
         readerChecks.onEntry(entry)

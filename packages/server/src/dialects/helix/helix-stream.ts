@@ -103,7 +103,12 @@ export class HelixStream {
     const { view } = await manager.view(sessionId)
     const { at = 1 } = view.runs.findLast(run => run.at <= end) ?? {}
     const start = Math.max(at - 1, info.floor)
-    const reader = manager.readBatches(sessionId, { after: start, whole: true, follow: true, pageBytes: PAGE_BYTES })
+    const reader = manager.readBatches(sessionId, {
+      after: start,
+      includeDiscarded: true,
+      follow: true,
+      pageBytes: PAGE_BYTES,
+    })
     try {
       for (let reached = start; reached < end && this.#channel.isOpen; ) {
         const batch = await reader.nextAvailable()

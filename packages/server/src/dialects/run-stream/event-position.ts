@@ -46,7 +46,7 @@ export async function assertPositionInLog(
 ): Promise<void> {
   if (cursor === undefined) return
   assertIncarnation(identity, decodeCursor(cursor))
-  const reader = manager.readBatches(sessionId, { after: cursor, whole: true, follow: true, pageBytes: 1 })
+  const reader = manager.readBatches(sessionId, { after: cursor, includeDiscarded: true, follow: true, pageBytes: 1 })
   try {
     await reader.nextAvailable()
   } finally {

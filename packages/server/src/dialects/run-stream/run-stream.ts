@@ -117,7 +117,7 @@ class RunStream<Event> {
     const { run, dialectFormat, after, identity } = this.#options
     const { signal } = this.#channel
     // To resume, the encoder needs all entries that the client may have.
-    const readOptions = after === undefined ? { rewound: true } : { whole: true }
+    const readOptions = after === undefined ? { rewound: true } : { includeDiscarded: true }
     const windows = new EntryWindows({
       resumed: after && { first: after.first ?? after.sequence, last: after.sequence },
     })
