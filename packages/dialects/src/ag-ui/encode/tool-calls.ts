@@ -47,8 +47,11 @@ export class AgUiToolCalls {
   input(chunk: ToolInputChunk, agent: RunAgent, draft: AgUiDraft): readonly AgUiEvent[] {
     const { toolCallId, type } = chunk
     const { tag } = agent
+    const owner = this.#unsettled.get(toolCallId)
+    // The events of a call have the agent that started it.
+    if (owner && owner !== agent) return [extension(chunk, tag)]
     const call = this.#open.call(toolCallId)
-    const isNew = call === undefined && !this.#unsettled.has(toolCallId)
+    const isNew = call === undefined && owner === undefined
     if (type === 'tool-input-start')
       return [isNew ? annotated(this.#start(chunk, agent, draft), chunk) : extension(chunk, tag)]
     if (type === 'tool-input-delta') {
@@ -76,6 +79,8 @@ export class AgUiToolCalls {
   result(chunk: ToolResultChunk, agent: RunAgent, origin: Origin | undefined): readonly AgUiEvent[] {
     const { toolCallId } = chunk
     const owner = this.#unsettled.get(toolCallId)
+    // Guests answer the calls of all agents.
+    if (owner && owner !== agent && origin?.guest === undefined) return [extension(chunk, agent.tag)]
     const closing = owner ? this.#open.endCall(toolCallId, derived) : NONE
     this.#unsettled.delete(toolCallId)
     // The client has its own results. A call that is unknown or settled has no result to send.
