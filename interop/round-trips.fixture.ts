@@ -19,7 +19,7 @@ const guest: Origin = { guest: 'ada' }
 const ids = fc.constantFrom('a', 'b', 'c~1', 'run-1::run-1/a', '')
 
 /** Texts that a decoder may take for something else, and pieces of them. Two surrogates of an emoji are in different deltas. */
-export const texts = fc.constantFrom(
+const texts = fc.constantFrom(
   ...[
     '',
     ' ',

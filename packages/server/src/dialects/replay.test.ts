@@ -23,7 +23,10 @@ const helixRequest = (after = '0'): TestRequest => ({
 /** Requests of a run from its start or from an event id, by dialect. */
 const REQUESTS: Readonly<Record<string, (eventId?: string) => TestRequest>> = {
   ...Object.fromEntries(
-    Object.entries(RESUME_REQUESTS).map(([name, request]) => [name, (eventId?: string) => request(SESSION, RUN, eventId)]),
+    Object.entries(RESUME_REQUESTS).map(([name, request]) => [
+      name,
+      (eventId?: string) => request(SESSION, RUN, eventId),
+    ]),
   ),
   helix: helixRequest,
 }
