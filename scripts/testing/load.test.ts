@@ -6,9 +6,13 @@ import { folder } from '../folder.fixture.ts'
 
 /** Starts a process that starts the load, and returns the ids of the busy processes. */
 async function start(): Promise<{ pids: number[]; kill(): Promise<void> }> {
-  const script = `import { load } from '${import.meta.dirname}/load.ts'\nprocess.send(load().pids)\n`
+  const script = `import { startCpuLoad } from '${import.meta.dirname}/load.ts'\nprocess.send(startCpuLoad().pids)\n`
   const holder = fork(`${folder({ 'holder.mjs': script })}/holder.mjs`)
-  const [pids] = await once(holder, 'message')
+  const failed = once(holder, 'exit').then(([code]) => {
+    throw new Error(`expected the ids of the busy processes; the process ended with code ${code}`)
+  })
+  const [pids] = await Promise.race([once(holder, 'message'), failed])
+  failed.catch(() => {})
   return {
     pids,
     async kill() {

@@ -1,4 +1,4 @@
-// Keeps the CPU busy while tests run: `load()` starts two busy processes for each core. Run as a program, this file is one of them.
+// Keeps the CPU busy while tests run: `startCpuLoad()` starts two busy processes for each core. Run as a program, this file is one of them.
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
