@@ -70,6 +70,22 @@ describe('the targets of a draft belong to its lane', () => {
     expect(await writer.main.discard(retry)).toBe(false)
   })
 
+  test('a discard takes back a chunk that was written while a decision with a checkpoint was in flight', async () => {
+    const { world, writer } = await lanes()
+    await writer.write(delta('kept')).appended
+    const held = world.tap.hold('append')
+    const decided = writer.decide(() => [{ type: 'checkpoint-created', checkpointId: 'x' }])
+    await held.arrived
+    const late = writer.write(delta(' lost'))
+    held.open()
+    await decided
+    await writer.main.discard(retry)
+    await writer.flush()
+    expect((await late.appended).outcome).toBe('dropped')
+    const { view } = await world.manager.view(ID)
+    expect(view.messages[0]?.parts).toMatchObject([{ text: 'kept' }])
+  })
+
   test('the end of a sub-agent frees the targets of its lanes', async () => {
     const { writer } = await lanes()
     const child = writer.lane({ lane: 'child', agentId: 'sub', agentType: 's' })

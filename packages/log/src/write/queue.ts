@@ -4,7 +4,7 @@ import { coalesce, type Entry } from '@millrace/protocol'
 import type { NewBlob } from '../store/blobs.ts'
 import type { NewEntry } from '../store/entry.ts'
 import type { Draft } from './drafts.ts'
-import type { Slot } from './slot.ts'
+import type { Slot, WriteSlot } from './slot.ts'
 
 /** Exclusive work, after everything queued before it and before everything queued after it. */
 export interface QueueTurn {
@@ -70,6 +70,13 @@ export class Queue {
     this.#items.splice(0, slots.length)
     for (const slot of slots) this.#count(slot, -1)
     return slots
+  }
+
+  /** The queued chunks of these drafts. */
+  slotsOf(drafts: ReadonlySet<Draft>): readonly WriteSlot[] {
+    const isOf = (item: Slot | QueueTurn): item is WriteSlot =>
+      !isTurn(item) && item.draft !== undefined && drafts.has(item.draft)
+    return this.#items.filter(isOf)
   }
 
   /** Removes the chunks of a draft, and resolves their writes as dropped. */

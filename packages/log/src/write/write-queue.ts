@@ -5,7 +5,7 @@ import { LogError } from '../store/log-error.ts'
 import type { Timers } from '../store/timers.ts'
 import type { Draft } from './drafts.ts'
 import { Queue } from './queue.ts'
-import type { Slot } from './slot.ts'
+import type { Slot, WriteSlot } from './slot.ts'
 
 /** Maximum size of one append from the queue, in bytes. */
 const MAX_APPEND_BYTES = 1024 * 1024
@@ -71,6 +71,11 @@ export class WriteQueue {
     this.#queue.push({ run: () => work().then(resolve, reject), fail: reject })
     this.#pump()
     return promise
+  }
+
+  /** The queued chunks of these drafts. */
+  slotsOf(drafts: readonly Draft[]): readonly WriteSlot[] {
+    return drafts.length === 0 ? [] : this.#queue.slotsOf(new Set(drafts))
   }
 
   /** Drops the queued chunks of a draft. */

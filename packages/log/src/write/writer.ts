@@ -303,7 +303,9 @@ export class Writer {
         this.#drafts.check(entries)
         const done = await this.#tryAppend(entries, blobs)
         if (done === undefined) continue
-        this.#drafts.addBatch(entries, open)
+        const closed = this.#drafts.addBatch(entries, open)
+        // Chunks that were written while this batch was in flight follow it, so they begin a new draft.
+        for (const slot of this.#queue.slotsOf(closed)) slot.draft = this.#drafts.add(slot.entries[0] as NewEntry)
         this.#noteCheckpoint(entries)
         return done
       }
