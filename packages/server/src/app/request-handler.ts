@@ -3,6 +3,7 @@
 import type { Logger } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import { corsHeaders, preflight } from '../auth/cors.ts'
+import { assertOwnPage } from '../auth/cross-origin.ts'
 import { assertLocal, hostForbidden } from '../auth/loopback.ts'
 import { draining, errorResponseOf, HttpError } from '../errors/http-error.ts'
 import { PIECE_BYTES, pacedReply, piecesOf } from '../http/paced-reply.ts'
@@ -58,6 +59,7 @@ export class RequestHandler {
       // First of all, since the app's `cors` function may throw.
       headers = { ...headers, ...corsHeaders(cors, request) }
       this.#assertLocal(request, url, isRemote)
+      assertOwnPage(request, url, cors)
       reply = file ?? (await this.#callRoute(request, url, path))
     } catch (error) {
       reply = this.#errorReply(error, request)

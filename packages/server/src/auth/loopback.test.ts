@@ -14,6 +14,8 @@ describe('a server without authorize', () => {
     [{ origin: ORIGIN }],
     [{ 'sec-fetch-site': 'same-origin' }],
     [{ 'sec-fetch-site': 'none' }],
+    // A page of a dev server, whose proxy rewrites the host.
+    [{ 'sec-fetch-site': 'same-origin', origin: 'http://localhost:5173' }],
     // The user who follows a link sees the result; the page with the link does not.
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
   ])('accepts local requests: %j', async headers => {

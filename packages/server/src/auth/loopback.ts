@@ -3,6 +3,7 @@
 import { HttpError } from '../errors/http-error.ts'
 import { isLoopback } from '../http/loopback-host.ts'
 import { type Cors, isAllowed } from './cors.ts'
+import { hostOf, originForbidden } from './cross-origin.ts'
 
 /** Whether a `Sec-Fetch-Site` value belongs to a request of the server's own pages, of the user, or of a program, which sends none. */
 export const isOwnSite = (site: string | string[] | null | undefined): boolean =>
@@ -14,11 +15,14 @@ export function assertLocal(request: Request, url: URL, cors: Cors | undefined):
   const host = headers.get('host') ?? url.host
   if (!isLoopback(host) || !isLoopback(url.host)) throw hostForbidden()
   const origin = headers.get('origin')
+  const site = headers.get('sec-fetch-site')
   if (origin !== null) {
     if (origin === url.origin || isAllowed(cors, origin)) return
-    throw new HttpError('origin_forbidden', 'origin: expected a page of this server or an origin of the cors option')
+    // A proxy on this machine, such as that of a dev server, has rewritten the host.
+    if (site === 'same-origin' && isLoopback(hostOf(origin) ?? '')) return
+    throw originForbidden()
   }
-  if (isOwnSite(headers.get('sec-fetch-site'))) return
+  if (isOwnSite(site)) return
   // A link from another page: the user sees the result, that page does not.
   if (
     method === 'GET' &&
@@ -27,10 +31,7 @@ export function assertLocal(request: Request, url: URL, cors: Cors | undefined):
   ) {
     return
   }
-  throw new HttpError(
-    'origin_forbidden',
-    'sec-fetch-site: expected same-origin or none: open the page from this server',
-  )
+  throw originForbidden()
 }
 
 /** The error for a request from another machine. */

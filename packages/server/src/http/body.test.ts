@@ -49,9 +49,18 @@ describe('the JSON of a body', () => {
     await fc.assert(property, { numRuns: RUNS })
   })
 
-  it('is an empty object if the body is empty, whatever its type', async () => {
-    expect(await jsonOf(new Request('http://localhost/', { method: 'POST' }), 10)).toEqual({})
-    expect(await jsonOf(posted('', { 'content-type': 'text/plain' }), 10)).toEqual({})
+  it('is an empty object if an empty body has a JSON type', async () => {
+    const headers = { 'content-type': 'application/json' }
+    expect(await jsonOf(new Request('http://localhost/', { method: 'POST', headers }), 10)).toEqual({})
+    expect(await jsonOf(posted('', headers), 10)).toEqual({})
+  })
+
+  it('must have a JSON type, also if it is empty: a form without fields has an empty body', async () => {
+    const empty = new Request('http://localhost/', { method: 'POST' })
+    await expect(jsonOf(empty, 10)).rejects.toMatchObject({ code: 'media_type_unknown' })
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '']) {
+      expect([type, await codeOf(posted('', { 'content-type': type }))]).toEqual([type, 'media_type_unknown'])
+    }
   })
 
   it.each([

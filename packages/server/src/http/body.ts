@@ -37,16 +37,23 @@ async function pieceOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefin
   }
 }
 
-/** Reads the JSON of a body; an empty body is an empty object. @throws `body_too_large`, `media_type_unknown` or `body_invalid` */
-export async function jsonOf(request: Request, limit: number, count?: Count): Promise<unknown> {
-  const bytes = await bytesOf(request, limit, count)
-  if (bytes.byteLength === 0) return {}
+/**
+ * Checks that a body is declared as JSON, also an empty one: forms of other origins can send only other types without a
+ * preflight. @throws `media_type_unknown`
+ */
+export function assertJsonType(request: Request): void {
   const [type = '', ...parameters] = (request.headers.get('content-type') ?? '').split(';').map(piece => piece.trim())
   const charset = parameters.find(parameter => /^charset=/i.test(parameter))
-  // Also blocks forms of other origins: browsers send other types without a preflight.
   if (type.toLowerCase() !== 'application/json' || (charset && !/^charset="?utf-?8"?$/i.test(charset))) {
-    throw new HttpError('media_type_unknown', 'content-type: expected application/json in UTF-8')
+    throw new HttpError('media_type_unknown', 'content-type: expected application/json in UTF-8, also without a body')
   }
+}
+
+/** Reads the JSON of a body; an empty body is an empty object. @throws `body_too_large`, `media_type_unknown` or `body_invalid` */
+export async function jsonOf(request: Request, limit: number, count?: Count): Promise<unknown> {
+  assertJsonType(request)
+  const bytes = await bytesOf(request, limit, count)
+  if (bytes.byteLength === 0) return {}
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

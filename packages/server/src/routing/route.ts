@@ -3,7 +3,7 @@ import type { Action, Caller } from '../auth/authorize.ts'
 import type { ByteCount } from '../auth/limiter.ts'
 import type { Limits } from '../auth/limits.ts'
 import { HttpError } from '../errors/http-error.ts'
-import { jsonOf, wasParsed } from '../http/body.ts'
+import { assertJsonType, jsonOf, wasParsed } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Services } from './services.ts'
 import { validationProblem } from './validation-problem.ts'
@@ -78,6 +78,7 @@ export async function callRoute(route: Route, call: Omit<RouteCall, 'action' | '
   const { action, query = {} } = route
   const parameters = parseQuery(query, call.url.searchParams)
   if (route.takesBytes) assertOriginalBytes(call.request)
+  else if (route.method === 'POST' || route.method === 'PATCH') assertJsonType(call.request)
   const body =
     route.body &&
     parse(

@@ -173,10 +173,11 @@ export class TwoUserServer {
   /** A request, by ann unless another user is named. */
   request({ path, method, body, raw, headers = {}, user = 'ann' }: TestRequest): Request {
     const isBody = body !== undefined || raw !== undefined
+    const isJson = raw === undefined && (isBody || (method !== undefined && ['POST', 'PATCH'].includes(method)))
     return new Request(path.startsWith('http') ? path : `${ORIGIN}${path}`, {
       method: method ?? (isBody ? 'POST' : 'GET'),
       headers: {
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(isJson && { 'content-type': 'application/json' }),
         ...(user !== null && { 'x-user': user }),
         authorization: SECRETS.key,
         ...headers,

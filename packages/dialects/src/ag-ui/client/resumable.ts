@@ -75,10 +75,9 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
     }
 
     async stopRun(): Promise<void> {
-      const reply = await this.fetch(routeUrl(this.url, this.threadId, 'stop'), {
-        method: 'POST',
-        headers: this.headers,
-      })
+      const headers = new Headers(this.headers)
+      headers.set('content-type', 'application/json')
+      const reply = await this.fetch(routeUrl(this.url, this.threadId, 'stop'), { method: 'POST', headers })
       if (!reply.ok) throw new Error(`Could not stop the run: the server answered with status ${reply.status}.`)
     }
 
