@@ -254,7 +254,7 @@ export class BatchReader {
     const recent = cursor.incarnation === undefined || this.#attachedAt === undefined ? undefined : fanout.after(cursor)
     if (recent !== undefined) {
       this.#head = fanout.head ?? this.#head
-      return this.#take(recent, cursor.incarnation as string)
+      return this.#startBatches(recent, cursor.incarnation as string)
     }
     const { store, streamId } = this.#source
     const { pageBytes = PAGE.bytes } = this.#options
@@ -274,7 +274,7 @@ export class BatchReader {
       await this.#collectRetractions(page.floor, batches)
       if (this.#hasEnded) return undefined
     }
-    const batch = this.#take(batches, incarnation)
+    const batch = this.#startBatches(batches, incarnation)
     const next = this.#cursor
     if (next.sequence === head) {
       if (next.incarnation === undefined) this.#cursor = { sequence: head, incarnation, epoch: page.mark }
@@ -283,7 +283,7 @@ export class BatchReader {
     return batch
   }
 
-  #take(batches: readonly DecodedBatch[], incarnation: string): ReadBatch | undefined {
+  #startBatches(batches: readonly DecodedBatch[], incarnation: string): ReadBatch | undefined {
     const last = batches.at(-1)
     if (last === undefined) return undefined
     const after = this.#cursor.sequence
