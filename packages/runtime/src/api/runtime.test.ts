@@ -87,8 +87,10 @@ describe('options of createRuntime', () => {
     ['engine.graceMs', { engine: { graceMs: 1.5 } }],
   ]
   test.each(wrong)('rejects an invalid option: %s', (name, options) => {
-    const make = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
-    expect(make).toThrow(expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(name) }))
+    const create = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
+    expect(create).toThrow(
+      expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(name) }),
+    )
   })
 })
 
