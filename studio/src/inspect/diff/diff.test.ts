@@ -70,7 +70,7 @@ describe('diffOf', () => {
   test('returns changes that turn the old view into the new one', () => {
     fc.assert(
       fc.property(views, views, (before, after) => {
-        const { changes, isCut } = diffOf(before, after, 1e6)
+        const { changes, isTruncated: isCut } = diffOf(before, after, 1e6)
         expect(isCut).toBe(false)
         expect(applyChanges(before as unknown as Json, changes)).toEqual(after)
       }),
@@ -133,7 +133,7 @@ describe('diffOf', () => {
 
   test('stops at a maximum number of changes', () => {
     const list = (length: number) => viewOf({ state: Array.from({ length }, (_, i) => i) })
-    const { changes, isCut } = diffOf(list(0), list(500))
+    const { changes, isTruncated: isCut } = diffOf(list(0), list(500))
     expect(changes).toHaveLength(200)
     expect(isCut).toBe(true)
   })

@@ -13,7 +13,7 @@ interface EntryRowProps {
   readonly position: number
   readonly start: number
   readonly facets: Facets
-  readonly isClock: boolean
+  readonly showsClockTime: boolean
   readonly isSelected: boolean
   readonly isActive: boolean
   /** Whether it comes after the selected entry. */
@@ -23,7 +23,18 @@ interface EntryRowProps {
 
 /** A row of the table of entries. */
 export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
-  const { entry, index, position, start, facets, isClock, isSelected, isActive, isAfterSelected, onChoose } = props
+  const {
+    entry,
+    index,
+    position,
+    start,
+    facets,
+    showsClockTime: isClock,
+    isSelected,
+    isActive,
+    isAfterSelected,
+    onChoose,
+  } = props
   const { sequence, chunk, internal } = entry
   return (
     <tr
@@ -71,9 +82,9 @@ function timeOf(entry: Entry, facets: Facets, isClock: boolean): string {
 
 function clockOf(timestamp: number): string {
   const time = new Date(timestamp)
-  const two = (value: number) => String(value).padStart(2, '0')
+  const twoDigits = (value: number) => String(value).padStart(2, '0')
   const ms = String(time.getMilliseconds()).padStart(3, '0')
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${ms}`
+  return `${twoDigits(time.getHours())}:${twoDigits(time.getMinutes())}:${twoDigits(time.getSeconds())}.${ms}`
 }
 
 const encoder = new TextEncoder()
