@@ -166,7 +166,7 @@ test('law 7: a failed run is an error with its reason, not a disconnect', async 
 })
 
 test('removes a discarded attempt', async () => {
-  const { page } = await open('stammerer')
+  const { page } = await open('flaky')
   await page.sendMessage('go')
   expect(page.errors).toEqual([])
   expect(page.last?.parts).toEqual([
