@@ -149,7 +149,9 @@ export const tickets: readonly ContractCase[] = [
         const state = ticket === '' ? name : `${ticket} ${name}`
         if ((await each.append(streamId, batch(name), guest(), move(version, state))).outcome === 'appended') return
       }
-      throw assertionError(`an append on the version just read was moved a thousand times`)
+      throw assertionError(
+        'an append on the version just read: expected appended, found moved a thousand times: check that reads return the current version',
+      )
     }
     const names = (i: number) => Array.from({ length: 6 }, (_, n) => `${i}-${n}`)
     await Promise.all(

@@ -58,8 +58,8 @@ export const watching: readonly ContractCase[] = [
       const ticket = { state: '', due: { at: null, program: null } }
       await other.fork(source, 0, streamId, { principal: null, ticket, closing: null })
       await follower.sees('a fork', page => page !== undefined)
-      const claim = await other.claim(streamId, 'somebody', LONG_MS, false)
-      await follower.sees('a claim', page => page?.lease?.owner === 'somebody')
+      const claim = await other.claim(streamId, 'owner', LONG_MS, false)
+      await follower.sees('a claim', page => page?.lease?.owner === 'owner')
       await other.release(streamId, claim.outcome === 'claimed' ? claim.epoch : '')
       await follower.sees('a release', page => page?.lease === null)
       const { incarnation } = await trial.head(store, streamId)

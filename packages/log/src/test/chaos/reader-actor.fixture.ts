@@ -7,7 +7,7 @@ import type { Actor } from './schedule-actor.fixture.ts'
 import { excerptOf, same, type World } from './schedule-world.fixture.ts'
 
 /**
- * What a reader reads: `whole` everything, `run` one run, `surviving` only surviving entries, `merged` everything with merged deltas, `thrown` with
+ * Kind of reader: `whole` everything, `run` one run, `surviving` only surviving entries, `merged` everything with merged deltas, `thrown` with
  * an error on each cut, `entries` single entries to the end of the latest run.
  */
 export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'

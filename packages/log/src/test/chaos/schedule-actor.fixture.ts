@@ -20,7 +20,7 @@ const EXPECTED_ERRORS: ReadonlySet<LogErrorCode> = new Set([
   'truncated',
 ])
 
-/** What the actors do: anything while there are faults, and at the end only what completes open work. */
+/** Phase of the actors: any action while there are faults, and at the end only actions that complete open work. */
 export interface ActorMode {
   isFinishing: boolean
 }
