@@ -46,7 +46,7 @@ const start = (at: TwoUserServer, agent: string, message = 'Hello', more: object
     headers: { accept: 'text/event-stream' },
   })
 
-/** How a client names its position. */
+/** Ways in which a client sends its position. */
 const WAYS = {
   'Last-Event-ID': (id: string) => ({ path: '', headers: { 'last-event-id': id } }),
   'X-Resume-From-Sequence': (id: string) => ({ path: '', headers: { 'x-resume-from-sequence': id } }),
