@@ -216,7 +216,7 @@ describe('rejected resumptions', () => {
     expect(await codeOf(runtime.resume('s', 'r1', { mode: 'with-message', input: 'x' }))).toBe('run_not_resumable')
     const confirmation = { mode: 'with-confirmation', approved: true } as const
     expect(await codeOf(runtime.resume('s', 'r1', confirmation))).toBe('run_not_resumable')
-    expect(await codeOf(runtime.resume('s', 'nobody'))).toBe('run_unknown')
+    expect(await codeOf(runtime.resume('s', 'missing'))).toBe('run_unknown')
     expect(await codeOf(runtime.resume('nowhere', 'r1'))).toBe('session_unknown')
   })
 

@@ -198,7 +198,7 @@ describe('a retry', () => {
 
   test('rejects a retry in a session without runs', async () => {
     const runtime = await talk('a')
-    expect(await codeOf(runtime.retry('s', 'nobody'))).toBe('run_unknown')
+    expect(await codeOf(runtime.retry('s', 'missing'))).toBe('run_unknown')
     expect(await codeOf(runtime.retry('nowhere'))).toBe('session_unknown')
     await runtime.manager.createStream('empty')
     expect(await codeOf(runtime.retry('empty'))).toBe('run_unknown')

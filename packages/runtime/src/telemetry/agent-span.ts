@@ -36,7 +36,7 @@ interface TracedModel {
 /** Name and attributes of a span at its start. */
 type SpanHeading = SpanStart & { readonly name: string }
 
-/** How a span ended: as the run did; or the run waits (`paused`), is handed over (`left`) or fenced off (`lost`). */
+/** Outcome of a span: the status of the run; or the run waits (`paused`), is handed over (`left`) or fenced off (`lost`). */
 export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 
 export interface AgentSpanOptions {
