@@ -23,18 +23,8 @@ interface EntryRowProps {
 
 /** A row of the table of entries. */
 export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
-  const {
-    entry,
-    index,
-    position,
-    start,
-    facets,
-    showsClockTime: isClock,
-    isSelected,
-    isActive,
-    isAfterSelected,
-    onChoose,
-  } = props
+  const { entry, index, position, start, facets, showsClockTime, isSelected, isActive, isAfterSelected, onChoose } =
+    props
   const { sequence, chunk, internal } = entry
   return (
     <tr
@@ -49,7 +39,7 @@ export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
       onClick={() => onChoose(sequence)}
     >
       <td className="sequence">{sequence}</td>
-      <td className="time">{timeOf(entry, facets, isClock)}</td>
+      <td className="time">{timeOf(entry, facets, showsClockTime)}</td>
       <Lane entry={entry} />
       <td className="type" data-group={groupOf(chunk)}>
         {chunk.type}
@@ -73,11 +63,12 @@ function Lane({ entry: { origin } }: { readonly entry: Entry }) {
   )
 }
 
-/** The time of an entry: clock time, or time since the start of its run. */
-function timeOf(entry: Entry, facets: Facets, isClock: boolean): string {
+/** The time of an entry: clock time, or time since the start of its run. An entry before the start has its clock time in seconds. */
+function timeOf(entry: Entry, facets: Facets, showsClockTime: boolean): string {
   const start = facets.runs.get(runOf(entry) ?? '')?.start
   const since = start === undefined ? -1 : entry.timestamp - start
-  return isClock || since < 0 ? clockOf(entry.timestamp) : `+${formatDuration(since)}`
+  if (showsClockTime) return clockOf(entry.timestamp)
+  return since < 0 ? clockOf(entry.timestamp).slice(0, 'hh:mm:ss'.length) : `+${formatDuration(since)}`
 }
 
 function clockOf(timestamp: number): string {
