@@ -192,6 +192,8 @@ describe('the built site', () => {
     ['server', '/guide/server'],
     ['cursor', '/concepts'],
     ['defaults', '/reference/defaults'],
+    ['redis', '/guide/stores'],
+    ['resume', '/guide/resume'],
     ['createRuntime', '/reference/api/runtime'],
     ['RuntimeOptions', '/reference/api/runtime'],
   ])('a search for %s finds %s first', async (text, path) => {

@@ -8,8 +8,13 @@ type Options = NonNullable<DefaultTheme.LocalSearchOptions['miniSearch']>
  */
 export const search: Options = {
   options: {
-    // "approval" finds "Approvals", and the reverse.
-    processTerm: term => term.toLowerCase().replace(/([^su])s$/, '$1'),
+    // "approval" finds "Approvals", "retry" finds "Retries", "resume" finds "resuming", and the reverse.
+    processTerm: term =>
+      term
+        .toLowerCase()
+        .replace(/ies$/, 'y')
+        .replace(/([^su])s$/, '$1')
+        .replace(/(.{4})(ing|ed|e)$/, '$1'),
   },
   searchOptions: {
     fuzzy: 0.2,
@@ -21,7 +26,7 @@ export const search: Options = {
       const isTeaching = /^\/(guide\/(?!migrate)|get-started|concepts)/.test(path)
       // A page that defines a word comes before guides that use it.
       const isDefining = path.startsWith('/concepts')
-      const isListing = /^\/(source|examples|packages|bench|architecture|reference\/(seeds|behaviours))/.test(path)
+      const isListing = /^\/(source|examples|packages|bench|architecture|reference\/(api|seeds|behaviours))/.test(path)
       return (isPage ? 4 : 1) * (isDefining ? 2.2 : isTeaching ? 2 : isListing ? 0.5 : 1)
     },
   },
