@@ -180,7 +180,7 @@ test('removes a discarded attempt', async () => {
 })
 
 test('a rejected request is a send error', async () => {
-  const { page } = await open('nobody')
+  const { page } = await open('missing')
   await page.sendMessage('hi')
-  expect(page.errors).toMatchObject([{ code: 'SEND_ERROR', message: expect.stringContaining('nobody') }])
+  expect(page.errors).toMatchObject([{ code: 'SEND_ERROR', message: expect.stringContaining('missing') }])
 })
