@@ -93,7 +93,9 @@ test('a question is answered after kill -9 and restart of the server', async () 
   await expect.poll(() => object.locator('dt').allTextContents()).toEqual(['subject', 'body', 'bullets'])
   await expect.poll(() => object.locator('dd').first().textContent()).toBe('Invitation')
   await expect.poll(() => tab.page.locator('.question .bubble').textContent()).toBe('Formal')
-  const order = await tab.page.locator('.message.agent > *').evaluateAll(all => all.map(one => one.className))
+  const order = await tab.page
+    .locator('.message.agent > *')
+    .evaluateAll(elements => elements.map(element => element.className))
   expect(order).toEqual(['', 'question', 'card structured', 'actions'])
 })
 

@@ -53,7 +53,7 @@ test('finds no discrepancy after a retried turn', async () => {
 
 test('reports deltas that the chat missed as lost', async () => {
   const { found } = await verifyAfter(connection =>
-    tamperingConnection(connection, entries => entries.filter(one => !isDraftChunk(one))),
+    tamperingConnection(connection, entries => entries.filter(entry => !isDraftChunk(entry))),
   )
   expect(found).toMatchObject([{ kind: 'lost', excerpt: '“You said: Again”' }])
 })

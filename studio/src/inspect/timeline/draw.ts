@@ -175,10 +175,10 @@ function separateMarkers(markers: readonly DrawnMarker[]): DrawnMarker[] {
   let last = Number.NEGATIVE_INFINITY
   return [...markers]
     .sort((a, b) => a.x - b.x || a.index - b.index)
-    .map(one => {
-      if (one.marker === 'commit') return one
-      last = Math.max(one.x, last + MIN_MARKER_DISTANCE_PX)
-      return { ...one, x: last }
+    .map(drawn => {
+      if (drawn.marker === 'commit') return drawn
+      last = Math.max(drawn.x, last + MIN_MARKER_DISTANCE_PX)
+      return { ...drawn, x: last }
     })
 }
 
