@@ -2,7 +2,7 @@ import { type Entry, isGuest } from '@millrace/protocol'
 import { memo } from 'react'
 import { excerptOf } from './excerpt.ts'
 import type { Facets } from './facets.ts'
-import { formatBytes, formatDuration } from './format.ts'
+import { formatBytes, formatClock, formatDuration } from './format.ts'
 import { groupOf } from './group.ts'
 import { runOf } from './search.ts'
 
@@ -67,15 +67,8 @@ function Lane({ entry: { origin } }: { readonly entry: Entry }) {
 function timeOf(entry: Entry, facets: Facets, showsClockTime: boolean): string {
   const start = facets.runs.get(runOf(entry) ?? '')?.start
   const since = start === undefined ? -1 : entry.timestamp - start
-  if (showsClockTime) return clockOf(entry.timestamp)
-  return since < 0 ? clockOf(entry.timestamp).slice(0, 'hh:mm:ss'.length) : `+${formatDuration(since)}`
-}
-
-function clockOf(timestamp: number): string {
-  const time = new Date(timestamp)
-  const twoDigits = (value: number) => String(value).padStart(2, '0')
-  const ms = String(time.getMilliseconds()).padStart(3, '0')
-  return `${twoDigits(time.getHours())}:${twoDigits(time.getMinutes())}:${twoDigits(time.getSeconds())}.${ms}`
+  if (showsClockTime) return formatClock(entry.timestamp, 'ms')
+  return since < 0 ? formatClock(entry.timestamp, 's') : `+${formatDuration(since)}`
 }
 
 const encoder = new TextEncoder()
