@@ -195,8 +195,8 @@ test('uses a custom transport, and calls its factory again to reconnect', async 
 })
 
 test.each<[string, object, RegExp]>([
-  ['no server', {}, /expected one of command, url and transport/],
-  ['two servers', { command: 'node', url: 'http://localhost' }, /expected one of/],
+  ['no server', {}, /expected one of command, url and transport, found none$/],
+  ['two servers', { command: 'node', url: 'http://localhost' }, /, found command and url$/],
   ['an empty command', { command: '' }, /command/],
   ['a URL of another protocol', { url: 'ftp://localhost' }, /url: expected/],
   ['a password in the URL', { url: 'http://ann:hunter2@localhost/mcp' }, /pass them as headers/],

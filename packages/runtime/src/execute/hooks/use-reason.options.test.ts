@@ -336,7 +336,10 @@ const INVALID: readonly (readonly [options: unknown, message: string])[] = [
   [{ model, input: 'x', interrupt: { mode: 'maybe' } }, 'useReason: interrupt.mode: expected required or optional'],
   [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected the result of tool()'],
   [{ model, input: 'x', toolExecution: { maxSteps: 0 } }, 'useReason: toolExecution.maxSteps: expected a whole number'],
-  [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'toolExecution.approval: expected names of the tools, found none'],
+  [
+    { model, input: 'x', toolExecution: { approval: { none: true } } },
+    'toolExecution.approval: expected names of the tools, found none',
+  ],
   [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number of at least 0, found -1'],
   [{ model, input: 'x', reasoning: { maxTokens: 0 } }, 'reasoning.maxTokens: expected an integer of at least 1'],
 ]
