@@ -1,4 +1,5 @@
 // Runs README.md and docs/get-started.md as a reader does: their files, their commands, the kill, and the provider.
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -121,6 +122,13 @@ test('the same app works with the model of a provider', async () => {
   await answers(page).filter({ hasText: 'No coat, it is 21 degrees.' }).waitFor()
   expect(lines.slice(1)).toEqual(['Looking up Ulm'])
   expect(provider.requestBodies).toHaveLength(2)
+})
+
+test('the compiler settings of get-started accept its files', () => {
+  const folder = writeToTemporaryFolder(guide)
+  expect(guide.files.map(({ name }) => name)).toContain('tsconfig.json')
+  const tsc = join(root, 'node_modules/.bin/tsc')
+  expect(spawnSync(tsc, ['-p', folder], { encoding: 'utf8' })).toMatchObject({ stdout: '', status: 0 })
 })
 
 test('the command serves the page and the studio', async () => {
