@@ -194,6 +194,7 @@ describe('the built site', () => {
     ['defaults', '/reference/defaults'],
     ['redis', '/guide/stores'],
     ['resume', '/guide/resume'],
+    ['useChat', '/reference/api/react'],
     ['createRuntime', '/reference/api/runtime'],
     ['RuntimeOptions', '/reference/api/runtime'],
   ])('a search for %s finds %s first', async (text, path) => {

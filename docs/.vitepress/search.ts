@@ -26,8 +26,10 @@ export const search: Options = {
       const isTeaching = /^\/(guide\/(?!migrate)|get-started|concepts)/.test(path)
       // A page that defines a word comes before guides that use it.
       const isDefining = path.startsWith('/concepts')
-      const isListing = /^\/(source|examples|packages|bench|architecture|reference\/(api|seeds|behaviours))/.test(path)
-      return (isPage ? 4 : 1) * (isDefining ? 2.2 : isTeaching ? 2 : isListing ? 0.5 : 1)
+      const isListing = /^\/(source|examples|packages|bench|architecture|reference\/(seeds|behaviours))/.test(path)
+      // A name of the API finds its reference, and a word such as "redis" the guide.
+      const isApi = path.startsWith('/reference/api')
+      return (isPage ? 4 : 1) * (isDefining ? 2.2 : isTeaching ? 2 : isListing ? 0.5 : isApi ? 0.65 : 1)
     },
   },
 }
