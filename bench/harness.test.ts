@@ -13,19 +13,19 @@ const row = (name: string, perItem: number, size = 100): Row => {
   return { name, kind: 'ours', unit: 'cpu', items: size, size, samples, value, perItem }
 }
 
-test('median: middle value, or mean of the middle two', () => {
+test('median returns the middle value, or the mean of the middle two', () => {
   expect(median([5, 1, 9])).toBe(5)
   expect(median([8, 1, 2, 4])).toBe(3)
 })
 
-test('quantile: smallest value that the given share does not exceed', () => {
+test('quantile returns the smallest value that the given share does not exceed', () => {
   const values = Array.from({ length: 200 }, (_, i) => 200 - i)
   expect(quantile(values, 0.5)).toBe(100)
   expect(quantile(values, 0.99)).toBe(198)
   expect(quantile([7], 0.99)).toBe(7)
 })
 
-test('exponent: 1 for linear growth, 2 for quadratic growth', () => {
+test('exponent returns 1 for linear growth and 2 for quadratic growth', () => {
   expect(exponent({ size: 10, perItem: 7 }, { size: 1000, perItem: 7 })).toBeCloseTo(1)
   expect(exponent({ size: 10, perItem: 1 }, { size: 1000, perItem: 100 })).toBeCloseTo(2)
 })
@@ -33,19 +33,19 @@ test('exponent: 1 for linear growth, 2 for quadratic growth', () => {
 describe('judge', () => {
   const rows = [row('a', 30), row('b', 100), row('c', 300, 10_000), { ...row('d', 1), error: 'wrong' }]
 
-  test('ratio: met up to and including its bound', () => {
+  test('meets a ratio up to and including its bound', () => {
     expect(judge({ kind: 'ratio', of: 'a', to: 'b', atMost: 0.31 }, rows)).toMatchObject({ value: 0.3, met: true })
     expect(judge({ kind: 'ratio', of: 'b', to: 'a', atMost: 1 }, rows)).toMatchObject({ met: false })
     expect(judge({ kind: 'ratio', of: 'b', to: 'a' }, rows)).not.toHaveProperty('met')
   })
 
-  test('cost and exponent: met up to their bounds', () => {
+  test('meets a cost and an exponent up to their bounds', () => {
     expect(judge({ kind: 'cost', of: 'a', atMost: 29 }, rows)).toMatchObject({ value: 30, met: false })
     expect(judge({ kind: 'exponent', small: 'a', large: 'c', under: 1.4 }, rows)).toMatchObject({ met: false })
     expect(judge({ kind: 'exponent', small: 'a', large: 'c', under: 1.6 }, rows)).toMatchObject({ met: true })
   })
 
-  test('cost: printed in the unit of the benchmark', () => {
+  test('prints a cost in the unit of the benchmark', () => {
     const bytes = { ...row('bytes', 480), unit: 'bytes' as const }
     const times = { ...row('times', 1.5), unit: 'times' as const }
     expect(judge({ kind: 'cost', of: 'bytes', atMost: 512 }, [bytes])).toMatchObject({
@@ -59,14 +59,14 @@ describe('judge', () => {
     })
   })
 
-  test('rate and speed: met from the bound upwards', () => {
+  test('meets a rate and a speed from the bound upwards', () => {
     expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.3 }, rows)).toMatchObject({ value: 0.3, met: true })
     expect(judge({ kind: 'rate', of: 'b', to: 'a', atLeast: 0.31 }, rows)).toMatchObject({ met: false })
     expect(judge({ kind: 'speed', of: 'b', atLeast: 1e7 }, rows)).toMatchObject({ value: 1e7, met: true })
     expect(judge({ kind: 'speed', of: 'b', atLeast: 1.1e7 }, rows)).toMatchObject({ met: false })
   })
 
-  test('tail: compares the 99th percentiles', () => {
+  test('compares the 99th percentiles of a tail', () => {
     const slow = (name: string, p99: number) => ({ ...row(name, 1), p99: { median: p99, min: p99, max: p99 } })
     const tails = [slow('e', 3), slow('f', 4)]
     expect(judge({ kind: 'tail', of: 'e', to: 'f', atMost: 1 }, tails)).toMatchObject({ value: 0.75, met: true })

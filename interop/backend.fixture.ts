@@ -292,7 +292,7 @@ export class Backend {
         text: 'It began well',
         error: new ProviderError('provider_invalid_request', 'no more', { retryable: false }),
       })),
-      counting('stammerer', prompt =>
+      counting('flaky', prompt =>
         attemptOf(prompt) === 1
           ? {
               reasoning: 'Hm, well.',

@@ -16,19 +16,19 @@ import { Page } from './mui/mui-page.fixture.tsx'
 const METADATA = { response: { id: 'answer-1', modelId: 'scripted-1' } }
 const METADATA_CHUNK: Chunk = { type: 'message-metadata', metadata: METADATA }
 
-test('the log has the metadata', async () => {
+test('stores metadata in the log', async () => {
   const backend = await openBackend()
   await chatWith(backend, 'signer').sendMessage({ text: 'sign' })
   expect((await backend.view('s')).messages.at(-1)?.metadata).toEqual(METADATA)
 })
 
-test('AI SDK: metadata of the message', async () => {
+test('AI SDK: sends it as metadata of the message', async () => {
   const chat = chatWith(await openBackend(), 'signer')
   await chat.sendMessage({ text: 'sign' })
   expect(chat.lastMessage?.metadata).toEqual(METADATA)
 })
 
-test('MUI X Chat: metadata of the message', async () => {
+test('MUI X Chat: sends it as metadata of the message', async () => {
   const { url } = await openBackend()
   const page = new Page({ url: `${url}/api/mui/signer`, conversationId: 's' })
   await page.sendMessage('sign')
@@ -36,7 +36,7 @@ test('MUI X Chat: metadata of the message', async () => {
   expect(page.last?.metadata).toEqual(METADATA)
 })
 
-test('TanStack AI: a custom event, because its protocol has no message metadata', async () => {
+test('TanStack AI: sends a custom event, because its protocol has no message metadata', async () => {
   const { url } = await openBackend()
   const received: unknown[] = []
   const client = new ChatClient({
@@ -50,7 +50,7 @@ test('TanStack AI: a custom event, because its protocol has no message metadata'
   expect(received).toContainEqual(['millrace', METADATA_CHUNK])
 })
 
-test('TanStack AI 0.2: an additional chunk, because its messages have no metadata', async () => {
+test('TanStack AI 0.2: sends an additional chunk, because its messages have no metadata', async () => {
   const { url } = await openBackend()
   const chunks: { readonly type: string }[] = []
   const connection = legacyEvents(`${url}/api/tanstack/signer`)
@@ -60,7 +60,7 @@ test('TanStack AI 0.2: an additional chunk, because its messages have no metadat
   expect(chunks.filter(isMillraceStreamChunk).map(({ chunk }) => chunk)).toContainEqual(METADATA_CHUNK)
 })
 
-test('AG-UI: a custom event, because its messages have no metadata', async () => {
+test('AG-UI: sends a custom event, because its messages have no metadata', async () => {
   const { agent, events } = agUiClient(await openBackend(), 'signer', [userMessage('sign')])
   await agent.runAgent()
   expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'Signed.' })
@@ -68,14 +68,14 @@ test('AG-UI: a custom event, because its messages have no metadata', async () =>
   expect(events).toContainEqual(expect.objectContaining({ type: 'CUSTOM', name: 'millrace', value: METADATA_CHUNK }))
 })
 
-test('Kortyx: a chunk that its clients ignore, because it has only trace metadata', async () => {
+test('Kortyx: sends a chunk that its clients ignore, because it has only trace metadata', async () => {
   const { url } = await openBackend()
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'sign' }] }
   const chunks = chunksIn(await (await post(`${url}/api/kortyx/signer`, body)).text())
   expect(extraChunksIn(chunks)).toContainEqual(METADATA_CHUNK)
 })
 
-test('Helix: a custom chunk, because it has no message metadata', async () => {
+test('Helix: sends a custom chunk, because it has no message metadata', async () => {
   const { url } = await openBackend()
   const client = new HelixClient(url, 'signer')
   const received = await readAllEvents(await client.post('start', { message: 'sign' }, 'text/event-stream'))

@@ -187,7 +187,7 @@ type Authored = readonly Pick<DecodedChunk, 'chunk' | 'origin'>[]
 
 const by = (origin: Origin, chunks: readonly Chunk[]): Authored => chunks.map(chunk => ({ chunk, origin }))
 
-/** What a sub-agent writes between its start and its end, with what its own sub-agent writes. */
+/** The chunks of a sub-agent between its start and its end, including those of its own sub-agent. */
 const ofChildren: fc.Arbitrary<Authored> = fc
   .tuple(group, group, group, fc.boolean())
   .map(([before, inner, after, isOwn]) => {

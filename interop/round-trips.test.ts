@@ -23,7 +23,7 @@ describe.each(DIALECTS)('$name', dialect => {
 function decoded(dialect: Dialect<unknown>, written: readonly DecodedChunk[], status: EndStatus) {
   const encoder = dialect.encoder()
   const decoder = dialect.decoder()
-  const events = [...written.flatMap(one => encoder.encode(one)), ...encoder.end(status)]
+  const events = [...written.flatMap(entry => encoder.encode(entry)), ...encoder.end(status)]
   const chunks = events.flatMap(event => decoder.decode(JSON.parse(JSON.stringify(event))))
   return { chunks, status: decoder.status }
 }

@@ -40,7 +40,7 @@ function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: En
   const encoder = dialect.encoder()
   const decoder = dialect.decoder()
   let isPaused = false
-  const look = (event: unknown) => {
+  const readEvent = (event: unknown) => {
     const hadEnded = decoder.status === status
     const decodedChunks = decoder.decode(json(event))
     if (hadEnded && decodedChunks.some(({ chunk }) => isDraftChunk(chunk)))
@@ -49,9 +49,9 @@ function follow(dialect: Dialect<unknown>, entries: readonly Entry[], status: En
   }
   for (const entry of entries) {
     isPaused = pausedBy(entry.chunk, isPaused)
-    encoder.encode(entry).forEach(look)
+    encoder.encode(entry).forEach(readEvent)
   }
-  encoder.end(status).forEach(look)
+  encoder.end(status).forEach(readEvent)
   expect(decoder.status).toBe(status)
 }
 

@@ -149,7 +149,7 @@ export function withInherited(entries: readonly ApiEntry[]): ApiEntry[] {
     if (item.kind !== 'Class' || at === -1) return item
     const names = item.excerptTokens.slice(at + 1).map(({ text }) => text)
     const inherit = (member: ApiItem) => names.map(name => commentOf(name, member)).find(Boolean) ?? ''
-    const members = item.members?.map(one => ({ ...one, docComment: one.docComment || inherit(one) })) ?? []
+    const members = item.members?.map(member => ({ ...member, docComment: member.docComment || inherit(member) })) ?? []
     return { ...item, members }
   }
   return entries.map(entry => ({ ...entry, items: entry.items.map(complete) }))

@@ -254,7 +254,7 @@ class PageText {
   #section(entry: ApiEntry, { heading, items }: Section): string[] {
     const [item] = items
     const comment = parseComment(item.docComment)
-    const code = items.map(one => signatureOf(one, entry.source?.(one))).filter(Boolean)
+    const code = items.map(item => signatureOf(item, entry.source?.(item))).filter(Boolean)
     return [
       `### ${heading}`,
       this.#prose(entry, comment.summary),
@@ -324,7 +324,7 @@ class PageText {
     ]
     return {
       name: `\`${memberName(item)}\``,
-      type: items.map(one => this.#type(entry, memberType(one))).join('<br>'),
+      type: items.map(item => this.#type(entry, memberType(item))).join('<br>'),
       default: isCall ? '' : defaultText(comment.default),
       about: cell(this.#prose(entry, about.filter(Boolean).join('\n\n'))),
     }

@@ -1,8 +1,9 @@
 // Runs README.md and docs/get-started.md as a reader does: their files, their commands, the kill, and the provider.
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, chromium as browsers, type Page } from 'playwright-core'
+import { type Browser, chromium as browserType, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { pageAt } from '../docs/site/pages.ts'
 import { textOf } from '../docs/site/stage.ts'
@@ -22,12 +23,12 @@ const readme = pageProjectOf('overview')
 
 let browser: Browser
 beforeAll(async () => {
-  browser = await browsers.launch({ ...(await chromium()), timeout: WAIT_MS })
+  browser = await browserType.launch({ ...(await chromium()), timeout: WAIT_MS })
 })
 afterAll(() => browser?.close())
 
 /** The project of a page in a folder that is removed after the test. */
-function written(project: PageProject): string {
+function writeToTemporaryFolder(project: PageProject): string {
   const folder = folderInPackage('interop')
   writeProject(project, folder)
   return folder
@@ -66,7 +67,7 @@ const answers = (page: Page) => page.locator('p[data-role=assistant]')
 
 test('the answer continues after the server was killed, and the tool does not run again', async () => {
   expect(guide.commands).toContain('node server.ts')
-  const recording = await recordKill(written(guide), browser)
+  const recording = await recordKill(writeToTemporaryFolder(guide), browser)
   const { events, port } = recording
   const listening = `Listening on http://127.0.0.1:${port}`
   const terminal = events.flatMap(event => (event.type === 'command' || event.type === 'output' ? [event.line] : []))
@@ -99,7 +100,7 @@ test('the answer continues after the server was killed, and the tool does not ru
 /** Starts the app of Get started with the model of a provider, and opens its page. */
 async function startWithProvider(provider: Awaited<ReturnType<typeof mockServer>>) {
   onTestFinished(provider.close)
-  const folder = written(guide)
+  const folder = writeToTemporaryFolder(guide)
   const app = readFileSync(join(folder, 'app.ts'), 'utf8')
   writeFileSync(join(folder, 'app.ts'), app.replace("'./model.ts'", "'./provider.ts'"))
   const env = { PORT: '0', ANTHROPIC_API_KEY: 'key-of-a-test', ANTHROPIC_BASE_URL: provider.url }
@@ -123,17 +124,28 @@ test('the same app works with the model of a provider', async () => {
   expect(provider.requestBodies).toHaveLength(2)
 })
 
+test('the compiler settings of get-started accept its files', () => {
+  const folder = writeToTemporaryFolder(guide)
+  expect(guide.files.map(({ name }) => name)).toContain('tsconfig.json')
+  const tsc = join(root, 'node_modules/.bin/tsc')
+  expect(spawnSync(tsc, ['-p', folder], { encoding: 'utf8' })).toMatchObject({ stdout: '', status: 0 })
+})
+
 test('the command serves the page and the studio', async () => {
   expect(guide.commands).toContain('npx millrace dev app.ts')
   const main = join(root, 'packages/cli/src/main.ts')
-  const { url } = await start(written(guide), [main, 'dev', 'app.ts', '--port', '0', '--page', await build()], {})
+  const { url } = await start(
+    writeToTemporaryFolder(guide),
+    [main, 'dev', 'app.ts', '--port', '0', '--page', await build()],
+    {},
+  )
   expect(await (await fetch(`${url}/page.js`)).text()).toContain(QUESTION)
 })
 
 test('the server and the page of the README run as written', async () => {
   expect(readme.files.map(({ name }) => name)).toEqual(['server.ts', 'page.tsx'])
   expect(readme.commands).toContain('node server.ts')
-  const { url } = await start(written(readme), ['server.ts'], { PORT: '0' })
+  const { url } = await start(writeToTemporaryFolder(readme), ['server.ts'], { PORT: '0' })
   const page = await openPage(url)
   await page.fill('input', 'How warm is it in Ulm?')
   await page.press('input', 'Enter')

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { chromium as browsers } from 'playwright-core'
+import { chromium as browserType } from 'playwright-core'
 import { dev } from '../packages/cli/src/index.ts'
 import { build } from '../studio/build.ts'
 import { takePictures } from '../studio/pictures.ts'
@@ -35,7 +35,7 @@ for (const file of files) {
 
 async function killRecording(): Promise<string> {
   const folder = mkdtempSync(join(root, 'interop', '.recording-'))
-  const browser = await browsers.launch(await chromium())
+  const browser = await browserType.launch(await chromium())
   const file = join(images, 'kill.svg')
   try {
     writeProject(pageProjectOf('get-started'), folder)

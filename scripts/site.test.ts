@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 // Drives Chromium like the tests of the packages.
-import { type Browser, chromium as browsers } from 'playwright-core'
+import { type Browser, chromium as browserType } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { anchorsOf, blocksOf, linksOf, withTargets } from '../docs/site/markdown.ts'
 import { groups, type Page, pages, root } from '../docs/site/pages.ts'
@@ -98,7 +98,7 @@ describe('the built site', () => {
   beforeAll(async () => {
     site = staged()
     folder = await builtSite()
-    browser = await browsers.launch(await chromium())
+    browser = await browserType.launch(await chromium())
   })
   afterAll(() => browser?.close())
 
@@ -192,6 +192,9 @@ describe('the built site', () => {
     ['server', '/guide/server'],
     ['cursor', '/concepts'],
     ['defaults', '/reference/defaults'],
+    ['redis', '/guide/stores'],
+    ['resume', '/guide/resume'],
+    ['useChat', '/reference/api/react'],
     ['createRuntime', '/reference/api/runtime'],
     ['RuntimeOptions', '/reference/api/runtime'],
   ])('a search for %s finds %s first', async (text, path) => {

@@ -66,7 +66,7 @@ test('has no serious accessibility problem by axe: start, chat and inspector, li
   found.push(...(await inBoth(tab, 'start')))
   await everything(tab)
   const closed = tab.page.locator('.message details:not([open]) > summary')
-  await closed.evaluateAll(all => all.forEach(one => void (one as HTMLElement).click()))
+  await closed.evaluateAll(elements => elements.forEach(element => void (element as HTMLElement).click()))
   found.push(...(await inBoth(tab, 'chat')))
 
   await tab.page.setViewportSize(desktop)

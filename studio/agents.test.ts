@@ -128,7 +128,9 @@ test('shows HTML and scripts as text', async () => {
   expect(await answer.getByRole('heading', { name: 'A mill' }).count()).toBe(1)
   expect(await answer.textContent()).toContain('<script>alert(2)</script>')
   expect(await answer.textContent()).toContain('<b>bold</b>')
-  const links = await answer.locator('a').evaluateAll(all => all.map(one => (one as HTMLAnchorElement).href))
+  const links = await answer
+    .locator('a')
+    .evaluateAll(elements => elements.map(element => (element as HTMLAnchorElement).href))
   expect(links).toEqual(['https://example.org/', 'https://example.org/five.png'])
   expect(await answer.textContent()).toContain('one')
   expect(dialogs).toEqual([])

@@ -23,10 +23,10 @@ test('shows the answer to a message, and the full chat again from its URL', asyn
   await expect.poll(() => tab.page.locator('.tool .badge').textContent()).toBe('Done')
   await expect.poll(() => tab.page.locator('.sources a').getAttribute('href')).toBe('https://weather.example/paris')
   await tab.page.locator('.sessions button', { hasText: 'What is the weather in Paris?' }).waitFor()
-  const address = tab.page.url()
-  expect(new URL(address).searchParams.get('session')).toBeTruthy()
+  const pageUrl = tab.page.url()
+  expect(new URL(pageUrl).searchParams.get('session')).toBeTruthy()
 
-  const other = await tabs.open(address)
+  const other = await tabs.open(pageUrl)
   await other.waitForText('rainy.')
   await expect.poll(() => other.userTexts()).toEqual(['What is the weather in Paris?'])
   await expect.poll(() => other.page.locator('.program').inputValue()).toBe('agent:assistant')
@@ -38,21 +38,21 @@ test('shows the answer to a message, and the full chat again from its URL', asyn
   await expect.poll(() => other.page.locator('.message b').count()).toBe(0)
   await other.page.locator('.sessions button', { hasText: 'Paris' }).click()
   await other.waitForText('rainy.')
-  expect(other.page.url()).toBe(address)
+  expect(other.page.url()).toBe(pageUrl)
   await other.page.goBack()
   await other.waitForText('bold')
 })
 
 test('an unknown session in the URL is a new chat, and fits a small screen', async () => {
-  const address = `${url()}/?session=nobody-${crypto.randomUUID()}`
-  const tab = await tabs.open(address, { width: 360, height: 560 })
+  const pageUrl = `${url()}/?session=nobody-${crypto.randomUUID()}`
+  const tab = await tabs.open(pageUrl, { width: 360, height: 560 })
   await tab.page.locator('.welcome [data-program=echo]').waitFor()
   const [welcome, footer] = [tab.page.locator('.welcome'), tab.page.locator('footer')]
   const { y = 0, height = 0 } = (await welcome.boundingBox()) ?? {}
   expect(y + height).toBeLessThanOrEqual((await footer.boundingBox())?.y ?? 0)
   await tab.sendMessage('Is anybody here?', 'echo')
   await tab.waitForText('Is anybody here?')
-  expect(tab.page.url()).toBe(address)
+  expect(tab.page.url()).toBe(pageUrl)
 })
 
 test('a run stopped from another tab keeps its text, and a reload during an answer loses nothing', async () => {

@@ -28,7 +28,7 @@ async function counters({ page }: Tab): Promise<Record<string, string | null>> {
   })
   const values = await page
     .locator('[data-counter]')
-    .evaluateAll(all => all.map(one => [one.getAttribute('data-counter'), one.textContent]))
+    .evaluateAll(elements => elements.map(element => [element.getAttribute('data-counter'), element.textContent]))
   return Object.fromEntries(values)
 }
 

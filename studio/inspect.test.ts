@@ -205,7 +205,9 @@ test('lists the callbacks of the chat, shows the run in every dialect, and draws
   await tab.is('ready')
   const names = await tab.page
     .locator('.callbacks li')
-    .evaluateAll(all => all.map(one => `${one.getAttribute('data-kind')} ${one.getAttribute('data-name')}`))
+    .evaluateAll(elements =>
+      elements.map(element => `${element.getAttribute('data-kind')} ${element.getAttribute('data-name')}`),
+    )
   // One call per state of the tool, then the end, once and last.
   const calls = names.filter(name => name.startsWith('callback '))
   expect(calls.lastIndexOf('callback onToolCall')).toBeLessThan(calls.indexOf('callback onFinish'))
@@ -226,7 +228,9 @@ test('lists the callbacks of the chat, shows the run in every dialect, and draws
   await tab.is('ready')
   await show('Wire')
   const dialect = tab.page.getByRole('combobox', { name: 'Format' })
-  const options = await dialect.locator('option').evaluateAll(all => all.map(one => (one as HTMLOptionElement).value))
+  const options = await dialect
+    .locator('option')
+    .evaluateAll(elements => elements.map(element => (element as HTMLOptionElement).value))
   expect(options.length).toBeGreaterThanOrEqual(9)
   const events = tab.page.locator('.wire-lines code')
   const outputs = new Set<string>()

@@ -70,8 +70,8 @@ test('denies with a reason by keyboard alone', async () => {
 
 test('a question is answered after kill -9 and restart of the server', async () => {
   const first = startDemo(0)
-  const address = await first.url
-  const tab = await tabs.open(address)
+  const url = await first.url
+  const tab = await tabs.open(url)
   await tab.sendMessage('Our anniversary', 'email-draft')
   await tab.page.getByRole('button', { name: 'Formal' }).waitFor()
   await expect.poll(() => tab.page.locator('.message.agent').count()).toBe(0)
@@ -83,7 +83,7 @@ test('a question is answered after kill -9 and restart of the server', async () 
   await expect.poll(() => tab.page.locator('.connection .reason').textContent()).toBeTruthy()
   await expect.poll(() => tab.page.locator('.pending').count()).toBe(1)
 
-  await startDemo(0, { cwd: first.cwd, port: new URL(address).port }).url
+  await startDemo(0, { cwd: first.cwd, port: new URL(url).port }).url
   await tab.connectionIs('live')
   await tab.press('Formal')
   const object = tab.page.locator('.structured[data-status=done]')
@@ -93,7 +93,9 @@ test('a question is answered after kill -9 and restart of the server', async () 
   await expect.poll(() => object.locator('dt').allTextContents()).toEqual(['subject', 'body', 'bullets'])
   await expect.poll(() => object.locator('dd').first().textContent()).toBe('Invitation')
   await expect.poll(() => tab.page.locator('.question .bubble').textContent()).toBe('Formal')
-  const order = await tab.page.locator('.message.agent > *').evaluateAll(all => all.map(one => one.className))
+  const order = await tab.page
+    .locator('.message.agent > *')
+    .evaluateAll(elements => elements.map(element => element.className))
   expect(order).toEqual(['', 'question', 'card structured', 'actions'])
 })
 

@@ -2,9 +2,9 @@
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, type BrowserContextOptions, chromium as browsers, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium as browserType, type Page } from 'playwright-core'
 
-type Launch = Parameters<typeof browsers.launch>[0]
+type Launch = Parameters<typeof browserType.launch>[0]
 
 const desktop = { viewport: { width: 1280, height: 800 } } as const
 const dark = { ...desktop, colorScheme: 'dark' } as const
@@ -13,7 +13,7 @@ const phone = { viewport: { width: 390, height: 844 }, hasTouch: true } as const
 /** Drives the demo and writes screenshots into a folder. Returns their paths. */
 export async function takePictures(url: string, folder: string, launch: Launch): Promise<string[]> {
   mkdirSync(folder, { recursive: true })
-  const browser = await browsers.launch(launch)
+  const browser = await browserType.launch(launch)
   const files: string[] = []
   const take = async (name: string, page: Page) => {
     const path = join(folder, `${name}.png`)
@@ -36,10 +36,10 @@ export async function takePictures(url: string, folder: string, launch: Launch):
   }
 }
 
-const open = async (browser: Browser, address: string, options: BrowserContextOptions = desktop): Promise<Page> => {
+const open = async (browser: Browser, url: string, options: BrowserContextOptions = desktop): Promise<Page> => {
   const context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'UTC', ...options })
   const page = await context.newPage()
-  await page.goto(address)
+  await page.goto(url)
   return page
 }
 
@@ -115,8 +115,8 @@ async function answer(browser: Browser, url: string): Promise<Page> {
 }
 
 /** Nested sub-agents. */
-async function nested(browser: Browser, address: string): Promise<Page> {
-  const page = await open(browser, address, dark)
+async function nested(browser: Browser, url: string): Promise<Page> {
+  const page = await open(browser, url, dark)
   await waitForText(page, 'In short')
   await page.locator('.tool[data-tool=researcher]').evaluate(card => card.scrollIntoView())
   await scrolledUp(page)
@@ -124,20 +124,20 @@ async function nested(browser: Browser, address: string): Promise<Page> {
 }
 
 /** An approval on a phone. */
-async function approval(browser: Browser, address: string): Promise<Page> {
-  const page = await open(browser, address, phone)
+async function approval(browser: Browser, url: string): Promise<Page> {
+  const page = await open(browser, url, phone)
   await page.locator('.pending').waitFor()
   return page
 }
 
-const inspectorOf = (address: string): string => {
-  const { origin, searchParams } = new URL(address)
+const inspectorOf = (url: string): string => {
+  const { origin, searchParams } = new URL(url)
   return `${origin}/inspect/${encodeURIComponent(searchParams.get('session') ?? '')}`
 }
 
 /** A chat with the inspector drawer. */
-async function drawer(browser: Browser, address: string): Promise<Page> {
-  const page = await open(browser, address, dark)
+async function drawer(browser: Browser, url: string): Promise<Page> {
+  const page = await open(browser, url, dark)
   await waitForText(page, 'two attempts to answer.')
   await page.getByRole('button', { name: 'Inspect' }).click()
   await page.getByRole('tab', { name: 'Charts' }).click()

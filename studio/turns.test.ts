@@ -17,7 +17,9 @@ async function edit(tab: Tab, before: string, after: string): Promise<void> {
 
 /** The visible texts of the conversation. */
 const visibleTexts = (tab: Tab) =>
-  tab.page.locator('.message :is(.text):visible').evaluateAll(all => all.map(one => one.textContent?.trim()))
+  tab.page
+    .locator('.message :is(.text):visible')
+    .evaluateAll(elements => elements.map(element => element.textContent?.trim()))
 
 const pager = (tab: Tab, kind: 'user' | 'agent') => tab.page.locator(`.message.${kind} .pager:visible`)
 

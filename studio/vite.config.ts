@@ -4,7 +4,7 @@ import { defaultClientConditions, defineConfig } from 'vite'
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react()],
-  // The packages of this workspace as they are written: none of them has to be built first.
+  // Resolves the packages of this workspace to their sources, so that none has to be built first.
   resolve: { conditions: ['@millrace/source', ...defaultClientConditions] },
   // The page has no inline code, so that its policy can allow only files of this server.
   build: {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildSync, stop } from 'esbuild'
-import { chromium as browsers, type Page } from 'playwright-core'
+import { chromium as browserType, type Page } from 'playwright-core'
 import { chromium } from '../../scripts/services/chromium.ts'
 import { onCleanup, openOnce } from '../harness/cleanup.ts'
 
@@ -35,7 +35,7 @@ export const buildPage = openOnce((scripts: string, name: string): string => {
 
 /** The one browser of this process. */
 export const browser = openOnce(async () => {
-  const started = await browsers.launch(await chromium())
+  const started = await browserType.launch(await chromium())
   onCleanup(() => started.close())
   return started
 })

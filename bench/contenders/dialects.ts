@@ -112,12 +112,12 @@ function decodedText(dialect: Dialect<unknown>, bytes: readonly Uint8Array[]): s
   return text
 }
 
-function decode(dialect: Dialect<unknown>, bytes: readonly Uint8Array[], take: (chunk: Chunk) => unknown): void {
+function decode(dialect: Dialect<unknown>, bytes: readonly Uint8Array[], onChunk: (chunk: Chunk) => unknown): void {
   const decoder = dialect.decoder()
   const reader = new EventReader()
   for (const piece of bytes) {
     for (const { data } of reader.push(piece)) {
-      for (const { chunk } of decoder.decode(JSON.parse(data))) take(chunk)
+      for (const { chunk } of decoder.decode(JSON.parse(data))) onChunk(chunk)
     }
   }
 }

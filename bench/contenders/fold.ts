@@ -61,7 +61,7 @@ export function foldReadFullText(count: number, workIndex: number, size: number)
       let characters = 0
       for (const batch of work) {
         fold.apply(batch)
-        characters += touch(textOf(fold.view()) ?? '')
+        characters += readCharacter(textOf(fold.view()) ?? '')
       }
       return { view: fold.view(), characters }
     },
@@ -81,7 +81,7 @@ export function foldReadNewText(count: number, workIndex: number, size: number):
       let characters = 0
       forEachNewText(work, text => {
         length += text.length
-        characters += touch(text)
+        characters += readCharacter(text)
       })
       return { length, characters }
     },
@@ -102,7 +102,7 @@ function forEachNewText(work: readonly Entry[][], onText: (text: string) => void
   for (const batch of work) {
     fold.apply(batch)
     position ??= positionOf(fold.view())
-    const gained = position && fold.gained(position.message, position.part, mark)
+    const gained = position && fold.textSince(position.message, position.part, mark)
     if (!gained) continue
     mark = gained.mark
     onText(gained.text)
@@ -118,7 +118,7 @@ export function concatReadFullText(count: number, workIndex: number, size: numbe
       let characters = 0
       for (const batch of work) {
         for (const { chunk } of batch) if (chunk.type === 'text-delta') text += chunk.delta
-        characters += touch(text)
+        characters += readCharacter(text)
       }
       return { text, characters }
     },
@@ -147,7 +147,7 @@ function foldOf(history: number): Fold {
 }
 
 /** Reads one character, which forces the engine to flatten the concatenated string. */
-function touch(text: string): number {
+function readCharacter(text: string): number {
   return text === '' ? 0 : text.charCodeAt(text.length >> 1)
 }
 

@@ -8,8 +8,13 @@ type Options = NonNullable<DefaultTheme.LocalSearchOptions['miniSearch']>
  */
 export const search: Options = {
   options: {
-    // "approval" finds "Approvals", and the reverse.
-    processTerm: term => term.toLowerCase().replace(/([^su])s$/, '$1'),
+    // "approval" finds "Approvals", "retry" finds "Retries", "resume" finds "resuming", and the reverse.
+    processTerm: term =>
+      term
+        .toLowerCase()
+        .replace(/ies$/, 'y')
+        .replace(/([^su])s$/, '$1')
+        .replace(/(.{4})(ing|ed|e)$/, '$1'),
   },
   searchOptions: {
     fuzzy: 0.2,
@@ -22,7 +27,9 @@ export const search: Options = {
       // A page that defines a word comes before guides that use it.
       const isDefining = path.startsWith('/concepts')
       const isListing = /^\/(source|examples|packages|bench|architecture|reference\/(seeds|behaviours))/.test(path)
-      return (isPage ? 4 : 1) * (isDefining ? 2.2 : isTeaching ? 2 : isListing ? 0.5 : 1)
+      // A name of the API finds its reference, and a word such as "redis" the guide.
+      const isApi = path.startsWith('/reference/api')
+      return (isPage ? 4 : 1) * (isDefining ? 2.2 : isTeaching ? 2 : isListing ? 0.5 : isApi ? 0.65 : 1)
     },
   },
 }

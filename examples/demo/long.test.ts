@@ -11,7 +11,7 @@ test.each([
   ['Say 7 words.', 7],
   ['1,500 words, please', 1500],
   ['0', 0],
-])('%s %i', async (input, count) => {
+])('writes as many words as %j asks for: %i', async (input, count) => {
   const { status, text } = await (await ask('long', input)).result()
   expect([status, text]).toEqual(['completed', counted(count)])
 })

@@ -10,10 +10,10 @@ test('runs two sub-agents in parallel and sums up their results', async () => {
   expect(status).toBe('completed')
   expect(text).toBe('In short: Three sources cover "watermills". One source on "watermills" is outdated.')
   const { agents, messages } = await view()
-  const { researcher, critic } = Object.fromEntries(agents.map(one => [one.agentType, one]))
+  const { researcher, critic } = Object.fromEntries(agents.map(agent => [agent.agentType, agent]))
   expect(researcher).toMatchObject({ parentId: run.runId, result: 'Three sources cover "watermills".' })
   expect(critic).toMatchObject({ parentId: run.runId, result: 'One source on "watermills" is outdated.' })
-  expect(agents.map(one => one.status)).toEqual(Array(4).fill('completed'))
+  expect(agents.map(agent => agent.status)).toEqual(Array(4).fill('completed'))
   const parents = messages.flatMap(({ agentType, parent }) => (parent ? [`${agentType} of ${parent.messageId}`] : []))
   const researcherMessage = messages.find(({ agentType }) => agentType === 'researcher')
   expect(parents.sort()).toEqual([

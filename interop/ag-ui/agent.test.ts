@@ -234,7 +234,7 @@ describe('HttpAgent', () => {
   test('removes a discarded draft from its messages during the run', async () => {
     expectNoWarnings()
     const backend = await openBackend()
-    const { agent, events } = openClient(backend, 'stammerer', [userMessage('Turn')])
+    const { agent, events } = openClient(backend, 'flaky', [userMessage('Turn')])
     await agent.runAgent()
     expect(events.filter(({ type }) => type === 'MESSAGES_SNAPSHOT')).toHaveLength(1)
     expect(agent.messages.filter(({ content }) => content !== '').map(({ role, content }) => [role, content])).toEqual([

@@ -115,7 +115,7 @@ test('law 7: an error in the middle of an answer is an error, and the answer can
 test('removes a discarded attempt', async () => {
   const backend = await openBackend()
   const seen = new Set<string>()
-  const chat = chatWith(backend, 'stammerer')
+  const chat = chatWith(backend, 'flaky')
   chat['~registerMessagesCallback'](() => seen.add(textOf(chat.lastMessage)))
   await chat.sendMessage({ text: 'say it' })
   expect(seen).toContain('I mean, er,')

@@ -145,7 +145,7 @@ test('resumes a cut connection within the same response, without loss or repetit
 
 test.each([
   ['weigher', 2, 900],
-  ['stammerer', 2, 1_700],
+  ['flaky', 2, 1_700],
   ['seller', 1, 900],
 ])('resumes after cuts at any bytes: %s', async (agent, calls, step) => {
   const backend = await openBackend()

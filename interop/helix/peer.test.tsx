@@ -64,7 +64,7 @@ test('shows a second pause after the first answer', async () => {
   const seen = new Set<string>()
   for (let i = 0; i < 2; i++) {
     await expect.poll(() => page.pending.pendings.some(({ id }) => !seen.has(id)) && page.status).toBe('paused')
-    const id = page.pending.pendings.find(one => !seen.has(one.id))?.id ?? ''
+    const id = page.pending.pendings.find(pending => !seen.has(pending.id))?.id ?? ''
     seen.add(id)
     await page.chat.answer({ kind: 'approval', id, approved: i === 0 })
   }

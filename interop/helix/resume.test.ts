@@ -57,13 +57,13 @@ async function stammering(gate: Gate): Promise<Backend> {
       return { stream: failing, ...more }
     },
   }
-  return openBackend({ agents: [agent({ name: 'stammerer', model: held })], workflows: [] })
+  return openBackend({ agents: [agent({ name: 'flaky', model: held })], workflows: [] })
 }
 
 test('law 3: live readers get a discard with its position, and late readers never see the draft', async () => {
   const gate = new Gate()
   const backend = await stammering(gate)
-  const client = new HelixClient(backend.url, 'stammerer')
+  const client = new HelixClient(backend.url, 'flaky')
   const received = readEvents(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   const before = await until(received, says('er,'))
   gate.open()
@@ -368,7 +368,7 @@ test('large values are complete in the stream and in the snapshot', async () => 
 test('law 2: a reader that reconnects at any position after a discard receives it', async () => {
   const gate = new Gate()
   const backend = await stammering(gate)
-  const client = new HelixClient(backend.url, 'stammerer')
+  const client = new HelixClient(backend.url, 'flaky')
   const received = readEvents(await client.post('start', { message: 'hi' }, 'text/event-stream'))
   await until(received, says('er,'))
   gate.open()

@@ -44,7 +44,8 @@ test('receives parallel tools with streamed input, state, data and steps', async
   const received = await new HelixClient(backend.url, 'weigher').sendMessage('weigh')
   const typesWith = (id: string) => typesOf(received.filter(event => JSON.stringify(event).includes(id)))
   for (const item of ['rye', 'oats']) {
-    const { toolCallId } = ofType(received, 'tool_arg_stream_start').find(one => one.toolCallId.endsWith(item)) ?? {}
+    const { toolCallId } =
+      ofType(received, 'tool_arg_stream_start').find(event => event.toolCallId.endsWith(item)) ?? {}
     const types = typesWith(`"toolCallId":"${toolCallId}"`).filter(type => type.startsWith('tool_'))
     const written = types.filter(type => type === 'tool_arg_stream_delta')
     expect(types).toEqual(['tool_arg_stream_start', ...written, 'tool_arg_stream_end', 'tool_start', 'tool_end'])

@@ -103,12 +103,12 @@ test('sends an error in the middle of an answer, then done; a failed run has no 
 })
 
 test('a discarded draft stays as a separate text, because Kortyx has no retraction; late readers do not see it', async () => {
-  const { backend, page } = await pageOf('stammerer')
+  const { backend, page } = await pageOf('flaky')
   await page.send('go')
   expect(textsOf(page)).toEqual(['I mean, er,', 'The wheel turns.'])
   const body = { sessionId: 's', messages: [{ role: 'user', content: 'go' }] }
-  expect((await receivedIn(await post(`${backend.url}/api/kortyx/stammerer`, body))).text).toBe('The wheel turns.')
-  const response = await post(`${backend.url}/api/kortyx/stammerer`, { ...body, stream: false })
+  expect((await receivedIn(await post(`${backend.url}/api/kortyx/flaky`, body))).text).toBe('The wheel turns.')
+  const response = await post(`${backend.url}/api/kortyx/flaky`, { ...body, stream: false })
   expect(await response.json()).toMatchObject({ text: 'The wheel turns.' })
 })
 

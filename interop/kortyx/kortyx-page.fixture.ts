@@ -58,7 +58,7 @@ export class ReceivedMessage {
     return this.pieces.flatMap(piece => (piece.type === 'text' ? [piece.content] : [])).join('')
   }
 
-  take(chunk: StreamChunk): void {
+  onChunk(chunk: StreamChunk): void {
     if (this.isDone) throw new Error(`${chunk.type} after done`)
     if (chunk.type !== 'tool-result') this.types.push(chunk.type)
     switch (chunk.type) {
@@ -152,7 +152,7 @@ export class Page {
     if (!response.ok) return
     for await (const chunk of readStream(response.body as ReadableStream<Uint8Array>)) {
       if (chunk.type === 'session') this.sessionId = chunk.sessionId
-      received.take(chunk)
+      received.onChunk(chunk)
     }
     this.messages.push({ role: 'assistant', content: received.text, pieces: received.pieces })
   }
@@ -172,7 +172,7 @@ export const textsOf = (page: Page) =>
 /** State of a page from a response. */
 export async function receivedIn(reply: Response): Promise<ReceivedMessage> {
   const received = new ReceivedMessage()
-  for await (const chunk of readStream(reply.body as ReadableStream<Uint8Array>)) received.take(chunk)
+  for await (const chunk of readStream(reply.body as ReadableStream<Uint8Array>)) received.onChunk(chunk)
   return received
 }
 

@@ -12,7 +12,8 @@ const encoder = () => kortyxDialect.encoder({ sessionId: 'session', turnIndex: 1
 /** State of a page from chunks after a JSON round trip. */
 function receivedIn(events: readonly StreamChunk[]): ReceivedMessage {
   const received = new ReceivedMessage()
-  for (const event of events) received.take(StreamChunkSchema.parse(JSON.parse(JSON.stringify(event))) as StreamChunk)
+  for (const event of events)
+    received.onChunk(StreamChunkSchema.parse(JSON.parse(JSON.stringify(event))) as StreamChunk)
   expect(received.isDone).toBe(true)
   expectOrder(events.filter(event => event.type !== 'tool-result'))
   return received

@@ -166,7 +166,7 @@ test('law 7: a failed run is an error with its reason, not a disconnect', async 
 })
 
 test('removes a discarded attempt', async () => {
-  const { page } = await open('stammerer')
+  const { page } = await open('flaky')
   await page.sendMessage('go')
   expect(page.errors).toEqual([])
   expect(page.last?.parts).toEqual([
@@ -180,7 +180,7 @@ test('removes a discarded attempt', async () => {
 })
 
 test('a rejected request is a send error', async () => {
-  const { page } = await open('nobody')
+  const { page } = await open('missing')
   await page.sendMessage('hi')
-  expect(page.errors).toMatchObject([{ code: 'SEND_ERROR', message: expect.stringContaining('nobody') }])
+  expect(page.errors).toMatchObject([{ code: 'SEND_ERROR', message: expect.stringContaining('missing') }])
 })

@@ -29,9 +29,10 @@ function body({ live, runId }: FinishedRun, after: number, pieces: number): Read
     if (isFirst) for (const event of encoder.resume()) send(event, `${entry.sequence}.0`)
     isFirst = false
     // The last line is cut before its end.
-    const isCut = lines.length >= pieces
-    for (const [i, event] of events.slice(0, isCut ? 1 : events.length).entries()) send(event, `${entry.sequence}.${i}`)
-    if (isCut) break
+    const isInterrupted = lines.length >= pieces
+    for (const [i, event] of events.slice(0, isInterrupted ? 1 : events.length).entries())
+      send(event, `${entry.sequence}.${i}`)
+    if (isInterrupted) break
     send({ type: 'millrace' }, `${entry.sequence}`)
   }
   const isWhole = lines.length < pieces

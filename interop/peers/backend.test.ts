@@ -13,15 +13,15 @@ import { type Backend, openBackend } from '../backend.fixture.ts'
 
 const settled = (chat: Chat): Promise<Chat['state']['status']> =>
   new Promise(resolve => {
-    const look = () => {
+    const check = () => {
       const { status } = chat.state
       if (status === 'submitted' || status === 'streaming') return
       leave()
       chat.store.flush()
       resolve(status)
     }
-    const leave = chat.subscribe(look)
-    look()
+    const leave = chat.subscribe(check)
+    check()
   })
 
 const textsOf = ({ store }: Chat): string[] =>
@@ -43,14 +43,14 @@ const AGENTS = [
   'librarian',
   'signer',
   'searcher',
-  'stammerer',
+  'flaky',
   'boss',
   'asker',
   'painter',
 ]
 
-/** Agents that run once: the painter restarts an image, which is invalid on repetition; the stammerer waits before its retry. */
-const ONCE = new Set(['painter', 'stammerer'])
+/** Agents that run once: the painter restarts an image, which is invalid on repetition; `flaky` waits before its retry. */
+const ONCE = new Set(['painter', 'flaky'])
 
 /** Answers pendings until there are none. */
 async function converse(chat: Chat): Promise<void> {

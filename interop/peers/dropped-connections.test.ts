@@ -75,9 +75,9 @@ test.each(CUTS)('%s', async (name, connect) => {
     await chat.sendMessage('hold')
     await backend.gate.reached
     const isWhole = expect.poll(() => textOf(chat)).toBe('one two ')
-    const isCut = await Promise.race([cutting.cut.promise, isWhole.then(() => false)])
+    const isDropped = await Promise.race([cutting.cut.promise, isWhole.then(() => false)])
     // The rest is produced only after a reconnect, because a finished answer can no longer be resumed.
-    if (isCut) await Promise.race([cutting.again.promise, finished])
+    if (isDropped) await Promise.race([cutting.again.promise, finished])
     backend.gate.open()
     const isError = await finished
     if (isError) expect([at, chat.state.error]).toMatchObject([at, { code: 'connection_lost' }])
@@ -85,6 +85,6 @@ test.each(CUTS)('%s', async (name, connect) => {
     expect(backend.calls['holder']).toBe(1)
     // Servers of TanStack AI and Helix resume by event ids. Without an id there is no position, and a new request could run again.
     const canResume = name === 'ai-sdk' || /^id: .*\n(?:.+\n)*\n/m.test(cutting.received)
-    if (isCut && canResume) expect([at, isError]).toEqual([at, false])
+    if (isDropped && canResume) expect([at, isError]).toEqual([at, false])
   }
 })

@@ -131,7 +131,8 @@ export function mixedPauseSuite({ open, connect }: SuiteOptions): void {
     const page = new Page({ connection: connect({ api: url }), tools: { locate: () => ({ city: 'Delft' }) } })
     await page.chat.sendMessage('all')
     await expect.poll(() => page.status).toBe('paused')
-    const named = () => page.pending.pendings.map(one => `${one.kind} ${'part' in one ? one.part.toolName : ''}`)
+    const named = () =>
+      page.pending.pendings.map(pending => `${pending.kind} ${'part' in pending ? pending.part.toolName : ''}`)
     await expect.poll(named).toEqual(['approval sell'])
     const calls = page.chat.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))
     const weighing = calls.find(part => part.toolName === 'weigh')

@@ -208,7 +208,7 @@ test('receives an error in the middle of an answer; a retry removes the discarde
   const { client } = open(backend, 'stumbler', { threadId: 'fails' })
   await client.sendMessage('go')
   expect([client.getStatus(), client.getError()?.message]).toEqual(['error', 'no more'])
-  const other = open(backend, 'stammerer').client
+  const other = open(backend, 'flaky').client
   await other.sendMessage('go')
   expect(other.getError()).toBeUndefined()
   expect(partsOf(other)).toMatchObject([

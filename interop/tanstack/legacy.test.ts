@@ -216,12 +216,12 @@ test('an error in the middle of an answer is the last chunk', async () => {
 
 test('a discarded draft stays on the live screen, because the client has no retraction; late readers do not see it', async () => {
   const backend = await openBackend()
-  const { client } = open(backend, 'stammerer')
+  const { client } = open(backend, 'flaky')
   await client.sendMessage('go')
   expect(lastOf(client)).toBe('I mean, er,The wheel turns.')
   const { runs } = await backend.view('s')
   const run = (await backend.app.runtime()).run('s', runs[0]?.runId as string)
-  const later = open(backend, 'stammerer', { connection: stream(() => streamChunks(run.stream())) }).client
+  const later = open(backend, 'flaky', { connection: stream(() => streamChunks(run.stream())) }).client
   await later.sendMessage('go')
   expect(lastOf(later)).toBe('The wheel turns.')
   expect(partsOf(later).flatMap(part => (part.type === 'thinking' ? [part.content] : []))).toEqual(['Now then.'])

@@ -8,10 +8,12 @@ import { expectOrder } from './expect-order.fixture.ts'
 
 // Streams that scripted models do not produce: text, thinking and calls of one turn in any order, with common prefixes.
 
-type Piece = { readonly kind: 'text' | 'thinking'; readonly deltas: readonly string[] } | { readonly kind: 'call' }
+type ContentPart =
+  | { readonly kind: 'text' | 'thinking'; readonly deltas: readonly string[] }
+  | { readonly kind: 'call' }
 
 const deltas = fc.array(fc.constantFrom('o', 'ok', 'k', ' '), { minLength: 1, maxLength: 3 })
-const piece: fc.Arbitrary<Piece> = fc.oneof(
+const piece: fc.Arbitrary<ContentPart> = fc.oneof(
   fc.record({ kind: fc.constant('text' as const), deltas }),
   fc.record({ kind: fc.constant('thinking' as const), deltas }),
   fc.constant({ kind: 'call' as const }),
@@ -19,7 +21,7 @@ const piece: fc.Arbitrary<Piece> = fc.oneof(
 const turns = fc.array(fc.array(piece, { maxLength: 5 }), { minLength: 1, maxLength: 4 })
 
 /** Chunks of the turns, and the expected result: calls, and texts with adjacent ones joined. */
-function contentOf(all: readonly (readonly Piece[])[]) {
+function contentOf(all: readonly (readonly ContentPart[])[]) {
   const chunks: Chunk[] = []
   const visible: string[] = []
   let id = 0

@@ -36,7 +36,7 @@ export type ProgramCommand = { program: string; args: string[] }
 export type ServerSpec = {
   /** Fills the data folder before the first start. */
   prepare?: ProgramCommand
-  /** Cache folder for the result of `before`. The next server copies it instead. */
+  /** Cache folder for the result of `prepare`. The next server copies it instead. */
   cache?: string
   server: ProgramCommand
   /** The user that the commands run as, if not the current one. */
@@ -122,7 +122,7 @@ function service(kind: ServerKind, folder: string, port: number, supervisor: Sup
   let isAnswering = true
   let turn: Promise<unknown> = Promise.resolve()
   /** One call at a time, because a call consists of several commands. */
-  function verb<Args extends unknown[], Result>(act: (...args: Args) => Promise<Result>) {
+  function serialized<Args extends unknown[], Result>(act: (...args: Args) => Promise<Result>) {
     return (...args: Args): Promise<Result> => {
       const done = turn.then(() => act(...args))
       turn = done.catch(() => {})
@@ -140,29 +140,29 @@ function service(kind: ServerKind, folder: string, port: number, supervisor: Sup
   return {
     url: kind.url(port),
     stop: supervisor.stop,
-    kill: verb(async () => {
+    kill: serialized(async () => {
       await supervisor.send({ verb: 'kill' })
       isAnswering = false
     }),
-    restart: verb(async () => {
+    restart: serialized(async () => {
       await supervisor.send({ verb: 'end' })
       await begin()
     }),
-    freeze: verb(async () => {
+    freeze: serialized(async () => {
       await supervisor.send({ verb: 'freeze' })
       isAnswering = false
     }),
-    thaw: verb(async () => {
+    thaw: serialized(async () => {
       await supervisor.send({ verb: 'thaw' })
       isAnswering = true
     }),
-    copy: verb(async () => {
+    copy: serialized(async () => {
       if (isAnswering) await kind.flush?.(port)
       const name = `copy-${++copies}`
       await supervisor.send({ verb: 'copy', copy: name })
       return { folder, name }
     }),
-    restore: verb(async ({ folder: copied, name }: Copy) => {
+    restore: serialized(async ({ folder: copied, name }: Copy) => {
       if (copied !== folder)
         throw new Error('expected a copy of this server, found a copy of another server: restore it with that server')
       await supervisor.send({ verb: 'restore', copy: name })

@@ -10,7 +10,7 @@ export type Peer = 'mui' | 'ai' | 'tanstack'
 
 /** A server with a conversation: the URL of its page, and a function that produces an answer. */
 export interface ServedPage {
-  readonly address: string
+  readonly url: string
   answer(): Promise<void>
 }
 
@@ -57,7 +57,7 @@ export async function pageAnswer(pageAnswerOptions: PageAnswer, count: number, w
   const page = await (await browser()).newPage()
   const pageErrors: string[] = []
   page.on('pageerror', error => pageErrors.push(error.message))
-  await page.goto(served.address)
+  await page.goto(served.url)
   await page.waitForFunction(rows => bench.rows() === rows, mounted)
   const readMetrics = await metrics(page)
   return job(

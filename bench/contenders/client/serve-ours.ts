@@ -39,7 +39,7 @@ export async function serveOurs(folder: string, messages: number, paced: PacedDe
   const { outcome } = await writer.commit(earlier)
   if (outcome !== 'appended') throw new Error(`the history was ${outcome}`)
   return {
-    address: `${url}/?session=${writer.streamId}`,
+    url: `${url}/?session=${writer.streamId}`,
     async answer() {
       writer.write({ type: 'start' })
       writer.write({ type: 'text-start', id: 'text-1' })

@@ -70,7 +70,7 @@ export async function servePeer(peer: Peer, folder: string, messages: number, pa
   const { promise, resolve } = Promise.withResolvers<ServerResponse>()
   handler.respond = resolve
   return {
-    address: `${url}/?messages=${messages}`,
+    url: `${url}/?messages=${messages}`,
     async answer() {
       const response = await promise
       const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`)

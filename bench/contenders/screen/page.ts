@@ -65,9 +65,14 @@ async function checkClock(page: Page): Promise<void> {
 /** Concurrent answers on one page. */
 export async function measureScreen(system: System, figure: ScreenFigure, setup: ScreenSetup): Promise<Job> {
   const { answers, messages, tokens } = setup
-  const { address } = await serverProcess().request({ kind: 'show', system, folder: buildPage(PAGES, system), setup })
-  if (!address) throw new Error('the server did not return the address of the page')
-  const page = await openPage(address, messages)
+  const { address: url } = await serverProcess().request({
+    kind: 'show',
+    system,
+    folder: buildPage(PAGES, system),
+    setup,
+  })
+  if (!url) throw new Error('the server did not return the address of the page')
+  const page = await openPage(url, messages)
   const pageErrors: string[] = []
   page.on('pageerror', error => pageErrors.push(error.message))
   const readMetrics = await metrics(page)

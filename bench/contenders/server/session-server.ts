@@ -43,7 +43,7 @@ export interface ReceivedEntries {
   readonly digest: Digest
 }
 
-/** What a reader of these chunks must report. */
+/** The expected report of a reader of these chunks. */
 export function expectedEntries(chunks: readonly Chunk[]): ReceivedEntries {
   return { entries: chunks.length, digest: digestOf(chunks.map(entryText).join('')) }
 }

@@ -353,5 +353,5 @@ test('a changed agent continues its open runs as the guide to upgrades says', as
     expect(page).toContain(`*${why}*`)
   }
   const twice = [clerk, agent({ name: 'clerk', version: '2', model: model() })]
-  expect(() => createRuntime({ store, agents: twice })).toThrow('duplicate name clerk')
+  expect(() => createRuntime({ store, agents: twice })).toThrow('expected different names, found clerk twice')
 })

@@ -14,5 +14,5 @@ import './hooks/use-session.test.tsx'
 import './hooks/use-structured.test.tsx'
 
 test('all tests of this file use React 18', () => {
-  expect([version, domVersion].map(one => one.split('.')[0])).toEqual(['18', '18'])
+  expect([version, domVersion].map(text => text.split('.')[0])).toEqual(['18', '18'])
 })

@@ -19,11 +19,11 @@ import { useReason } from './execute/hooks/use-reason.ts'
 import { scriptedModel } from './model/scripted-model.ts'
 
 /** The chunk types of a session's log, with all `data-*` as one. */
-const written = async (runtime: Runtime, sessionId: string): Promise<string[]> =>
+const writtenTypes = async (runtime: Runtime, sessionId: string): Promise<string[]> =>
   typesOf(await logOf(runtime, sessionId)).map(type => (type.startsWith('data-') ? 'data-*' : type))
 
 /** A turn with everything that models and tools can write. */
-async function rich(): Promise<string[]> {
+async function toolRun(): Promise<string[]> {
   const work = tool({
     name: 'work',
     inputSchema: z.object({ fails: z.boolean() }),
@@ -59,11 +59,11 @@ async function rich(): Promise<string[]> {
   const runtime = testRuntime({ agents: [testAgent] })
   const run = await runtime.start({ agent: testAgent, input: 'go', session: 's', context: { tenant: 1 } })
   expect(await run.result()).toMatchObject({ status: 'completed', output: { answer: 'yes' } })
-  return written(runtime, 's')
+  return writtenTypes(runtime, 's')
 }
 
 /** A run that streams, is stopped, resumed and retried. */
-async function stopped(): Promise<string[]> {
+async function stoppedAndResumedRun(): Promise<string[]> {
   const testAgent = patient(gate())
   const runtime = testRuntime({ agents: [testAgent] })
   const first = await runtime.start({ agent: testAgent, input: 'go', session: 's', runId: 'r1' })
@@ -73,11 +73,11 @@ async function stopped(): Promise<string[]> {
   const second = await runtime.resume('s', 'r1')
   await until(second, 'text-delta')
   await until(await runtime.retry('s'), 'text-delta')
-  return written(runtime, 's')
+  return writtenTypes(runtime, 's')
 }
 
 /** A run with approvals, client tools and sub-agents. */
-async function peopled(): Promise<string[]> {
+async function runWithApprovals(): Promise<string[]> {
   const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
   const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const calls = (...names: string[]) => names.map(name => ({ name, input: { prompt: 'go' }, id: name }))
@@ -92,21 +92,21 @@ async function peopled(): Promise<string[]> {
   await runtime.answer('s', { kind: 'tool-result', id: 'locate', output: 'Ulm' })
   await runtime.answer('s', { kind: 'approval', id: 'r::pay', approved: false })
   expect(await run.result()).toMatchObject({ status: 'completed' })
-  return written(runtime, 's')
+  return writtenTypes(runtime, 's')
 }
 
 /** A run whose model fails, with an observer. */
-async function failed(): Promise<string[]> {
+async function failedRun(): Promise<string[]> {
   const broken = agent({ name: 'broken', model: scriptedModel([{ error: new Error('no') }]), maxRetries: 0 })
   const runtime = testRuntime({ agents: [broken], observers: [{ onFinished() {} }] })
   await (await runtime.start({ agent: broken, input: 'go', session: 's' })).result()
   // Closing waits for the observers.
   await runtime.close()
-  return written(runtime, 's')
+  return writtenTypes(runtime, 's')
 }
 
 /** A run whose first process died, so that its lease expires. */
-async function orphaned(): Promise<string[]> {
+async function takenOverRun(): Promise<string[]> {
   let laterMs = 0
   const store = memoryStore(undefined, new Memory({ clock: () => Date.now() + laterMs }))
   const runtime = testRuntime({ store, engine: false })
@@ -118,11 +118,11 @@ async function orphaned(): Promise<string[]> {
   laterMs = 120_000
   testRuntime({ store, agents: [echo] })
   await run.result()
-  return written(runtime, 's')
+  return writtenTypes(runtime, 's')
 }
 
 /** A workflow that asks a person, invalidates an object, and transitions to another workflow. */
-async function flowing(): Promise<string[]> {
+async function workflowRun(): Promise<string[]> {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const model = scriptedModel([
     { text: '{"subject":"Hi","bo', calls: [{ name: 'look', input: {} }] },
@@ -162,7 +162,7 @@ async function flowing(): Promise<string[]> {
   const [question] = (await run.result()).pendings
   await runtime.answer('s', { kind: 'interrupt', id: question?.id ?? '', response: 'Ann' })
   expect(await run.result()).toMatchObject({ status: 'completed', output: 'sent: Hello' })
-  return written(runtime, 's')
+  return writtenTypes(runtime, 's')
 }
 
 describe('every chunk type of the catalogue', () => {
@@ -173,7 +173,7 @@ describe('every chunk type of the catalogue', () => {
   const named = rows.flatMap(([, types = '']) => [...types.matchAll(/`([^`]+)`/g)].map(([, type]) => type as string))
 
   test('is written by a run, and runs write no others', async () => {
-    const runs = [rich(), stopped(), peopled(), failed(), orphaned(), flowing()]
+    const runs = [toolRun(), stoppedAndResumedRun(), runWithApprovals(), failedRun(), takenOverRun(), workflowRun()]
     const types = new Set((await Promise.all(runs)).flat())
     expect(
       all.filter(type => !types.has(type)),

@@ -26,7 +26,7 @@ type Weighed = { readonly weighed?: Readonly<Record<string, number>> }
 interface AgentOptions {
   /** Pause between two pieces of a model's answer, in ms. */
   readonly paceMs: number
-  /** Maximum number of failed attempts of the stammerer. Its first attempt always fails. With 2, the second one fails too if the prompt's length is odd. */
+  /** Maximum number of failed attempts of the agent `flaky`. Its first attempt always fails. With 2, the second one fails too if the prompt's length is odd. */
   readonly maxFailures: 1 | 2
 }
 
@@ -91,8 +91,8 @@ export function scriptedAgents({ paceMs, maxFailures }: AgentOptions) {
   })
 
   /** Fails in the middle of its answer, with a started call, and writes a complete answer on retry. */
-  const stammerer = agent({
-    name: 'stammerer',
+  const flaky = agent({
+    name: 'flaky',
     model: model(prompt =>
       shouldFail(prompt)
         ? {
@@ -119,5 +119,5 @@ export function scriptedAgents({ paceMs, maxFailures }: AgentOptions) {
     tools: [sell],
   })
 
-  return { model, teller, weigher, stammerer, seller }
+  return { model, teller, weigher, flaky, seller }
 }

@@ -3,7 +3,7 @@ import { ChatPage } from './chat-page.tsx'
 import { NavigateProvider } from './navigate.ts'
 import { useRoute } from './route.ts'
 
-/** The page that the address names. */
+/** The page that the URL names. */
 export function App() {
   const { route, navigate, setSession } = useRoute()
   return (

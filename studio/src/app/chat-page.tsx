@@ -14,7 +14,7 @@ import { tools } from './tools.ts'
 
 interface ChatPageProps {
   readonly route: Extract<Route, { page: 'chat' }>
-  readonly onNavigate: (address: string) => void
+  readonly onNavigate: (url: string) => void
   readonly onFirstMessage: (session: string) => void
 }
 

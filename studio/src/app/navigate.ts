@@ -1,9 +1,9 @@
 import { createContext, useContext } from 'react'
 
-/** Navigates to an address of this page. */
-export type Navigate = (address: string) => void
+/** Navigates to a URL of this page. */
+export type Navigate = (url: string) => void
 
-const Context = createContext<Navigate>(address => location.assign(address))
+const Context = createContext<Navigate>(url => location.assign(url))
 
 export const NavigateProvider = Context.Provider
 

@@ -4,7 +4,7 @@ import { recordingCallbacks } from '../inspect/callbacks/calls.ts'
 import { connection } from './connection.ts'
 import { tools } from './tools.ts'
 
-/** The page and the session that the address names. */
+/** The page and the session that the URL names. */
 export type Route =
   | { readonly page: 'inspect'; readonly session: string | undefined }
   | {
@@ -16,10 +16,10 @@ export type Route =
 
 const INSPECT = '/inspect/'
 
-/** The address of the inspector of a session; without one, of the page that opens recordings. */
+/** The URL of the inspector of a session; without one, of the page that opens recordings. */
 export const inspectorUrl = (session = ''): string => INSPECT + encodeURIComponent(session)
 
-/** The address of a session's chat; without one, of a new one. */
+/** The URL of a session's chat; without one, of a new one. */
 export const chatUrl = (session?: string): string =>
   session === undefined ? '/' : `/?session=${encodeURIComponent(session)}`
 
@@ -41,7 +41,7 @@ function decodeSession(encoded: string): string | undefined {
   }
 }
 
-/** The current page, kept in the address so that reload and the back button work. */
+/** The current page, kept in the URL so that reload and the back button work. */
 export function useRoute() {
   const [route, setRoute] = useState(() => routeOf(location))
   useEffect(() => {
@@ -49,11 +49,11 @@ export function useRoute() {
     addEventListener('popstate', onBack)
     return () => removeEventListener('popstate', onBack)
   }, [])
-  const navigate = useCallback((address: string) => {
-    history.pushState(null, '', address)
+  const navigate = useCallback((url: string) => {
+    history.pushState(null, '', url)
     setRoute(routeOf(location))
   }, [])
-  /** Puts a session into the address after its first message. */
+  /** Puts a session into the URL after its first message. */
   const setSession = useCallback((session: string) => {
     if (location.pathname === '/') history.replaceState(null, '', chatUrl(session))
   }, [])

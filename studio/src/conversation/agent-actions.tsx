@@ -18,7 +18,7 @@ export function AgentActions({ message, isLast }: { readonly message: Message; r
   const text = parts.map(part => (part.type === 'text' ? part.text : '')).join('')
   return (
     <div className="actions">
-      <Pager name="Response" siblings={answers} index={answers.findIndex(one => one.runId === runId)} />
+      <Pager name="Response" siblings={answers} index={answers.findIndex(answer => answer.runId === runId)} />
       {text !== '' && copy && (
         <button type="button" onClick={() => copy(text)}>
           {result ?? 'Copy'}

@@ -62,8 +62,8 @@ test('lists every version of a message that was edited twice', async () => {
   const siblings = await on.siblings()
   for (const runId of ['run-b', 'run-c', 'run-d']) {
     const { messages = [], answers = [] } = siblings.byRun.get(runId) ?? {}
-    expect(messages.map(one => one.runId)).toEqual(['run-b', 'run-c', 'run-d'])
-    expect(answers.map(one => one.runId)).toEqual([runId])
+    expect(messages.map(message => message.runId)).toEqual(['run-b', 'run-c', 'run-d'])
+    expect(answers.map(answer => answer.runId)).toEqual([runId])
     expect(await on.textsAt(messages)).toEqual(['a a1 b b2', 'a a1 c c3', 'a a1 d d4'])
     expect(messages.at(-1)?.end).toBeUndefined()
     expect(siblings.byMessage.get(runId.slice(4))?.messages).toBe(messages)
@@ -78,8 +78,8 @@ test('lists every regenerated response under the same message', async () => {
   await on.again('second', 'third')
   const siblings = await on.siblings()
   const { messages = [], answers = [] } = siblings.byRun.get('third') ?? {}
-  expect(messages.map(one => one.runId)).toEqual(['third'])
-  expect(answers.map(one => one.runId)).toEqual(['run-a', 'second', 'third'])
+  expect(messages.map(message => message.runId)).toEqual(['third'])
+  expect(answers.map(answer => answer.runId)).toEqual(['run-a', 'second', 'third'])
   expect(await on.textsAt(answers)).toEqual(['a a1', 'a a2', 'a a3'])
 })
 
@@ -93,11 +93,11 @@ test('keeps the siblings of later turns when an earlier turn is edited', async (
   await on.say('y')
   const siblings = await on.siblings()
   const first = siblings.byRun.get('run-z')
-  expect(first?.messages.map(one => one.runId)).toEqual(['run-a', 'run-z'])
+  expect(first?.messages.map(message => message.runId)).toEqual(['run-a', 'run-z'])
   expect(await on.textsAt(first?.messages ?? [])).toEqual(['a a1 c c4', 'z z5 y y6'])
   const later = siblings.byRun.get('again')
   // A version of a message is shown with its last response.
-  expect(later?.messages.map(one => one.runId)).toEqual(['run-b', 'again'])
+  expect(later?.messages.map(message => message.runId)).toEqual(['run-b', 'again'])
   expect(await on.textsAt(later?.messages ?? [])).toEqual(['a a1 b b2', 'a a1 c c4'])
   expect(await on.textsAt(later?.answers ?? [])).toEqual(['a a1 c c3', 'a a1 c c4'])
   expect(siblings.byRun.get('run-y')).toBeUndefined()

@@ -55,7 +55,7 @@ export function UserMessage({ message }: { readonly message: Message }) {
               <Fork messageId={id} />
             </>
           )}
-          <Pager name="Message" siblings={messages} index={messages.findIndex(one => one.messageId === id)} />
+          <Pager name="Message" siblings={messages} index={messages.findIndex(message => message.messageId === id)} />
         </div>
       )}
       {status === 'error' && <Failure messageId={id} error={error ?? { message: 'Message not sent.' }} />}

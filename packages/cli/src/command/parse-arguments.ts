@@ -31,7 +31,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined
     if (option === undefined) throw unknownOption(command, token.rawName, Object.keys(known))
     if (option.value === undefined && token.value !== undefined) {
-      throw usageError(command, `${token.rawName} takes no value`)
+      throw usageError(command, `${token.rawName}: expected no value, found ${token.value}`)
     }
     // A value that starts with a dash is another option: the value is missing.
     if (option.value !== undefined && (token.value === undefined || (!token.inlineValue && /^-./.test(token.value)))) {

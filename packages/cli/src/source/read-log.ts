@@ -39,7 +39,11 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
     try {
       const headers = { accept: 'application/x-ndjson' }
       const reply = await api.request('GET', path + encodeURIComponent(after), { headers })
-      if (reply.body === null) throw new CommandError('failed', `${source.name} sent an empty response`)
+      if (reply.body === null)
+        throw new CommandError(
+          'failed',
+          `${source.name} sent an empty response: check that it is a Millrace server with millrace doctor`,
+        )
       for await (const frame of decodeNdjsonStream(reply.body)) {
         if (frame.type === 'caught-up') return
         if (frame.type === 'fail' && !frame.recoverable) {

@@ -23,7 +23,7 @@ import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 import { toChatMessage } from './chat-message.ts'
 import { Conversation } from './conversation.ts'
-import { NO_TURN, type TurnRequest, Turns } from './turns.ts'
+import { IDLE_CONNECTION, type TurnRequest, Turns } from './turns.ts'
 import type { ChatAdapter, ChatAttachment, ChatMessage } from './types.ts'
 
 /** Maximum number of queued messages. */
@@ -110,7 +110,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   start(): () => void {
-    if (this.#startCount++ === 0) this.#state.set({ connection: NO_TURN })
+    if (this.#startCount++ === 0) this.#state.set({ connection: IDLE_CONNECTION })
     if (!this.#isLoaded) void this.#load()
     let isStarted = true
     return () => {

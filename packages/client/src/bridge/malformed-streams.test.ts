@@ -157,7 +157,7 @@ describe('malformed streams', () => {
   ])('law 7: fails the reply at %j although a later finish arrived before it', async (chunk, message, finish) => {
     const chunks = [...hello.slice(0, 3), chunk, hello[3], hello[5]].map((chunk, sequence) => ({ sequence, chunk }))
     // In another order: the missing one comes last.
-    const { turn, log, calls, messages } = chatOf([...chunks.filter(one => one.chunk !== chunk), chunks[3]])
+    const { turn, log, calls, messages } = chatOf([...chunks.filter(received => received.chunk !== chunk), chunks[3]])
     await turn()
     expect(log).toEqual(['error STREAM_ERROR', finish])
     expect(calls.errors).toMatchObject([{ message }])

@@ -87,7 +87,7 @@ describe('regenerate, retry and edit', () => {
     await end
     expect(ids(messages())).toBe(`u1 a1 ${messageId} a4`)
     expect(requests[3]?.messages.map(({ id }) => id)).toEqual(['u1', 'a1', messageId])
-    expect(await chat.edit('nobody', 'x')).toMatchObject({ error: { code: 'SEND_ERROR' } })
+    expect(await chat.edit('missing', 'x')).toMatchObject({ error: { code: 'SEND_ERROR' } })
   })
 
   test('stops the open reply first', async () => {

@@ -60,14 +60,14 @@ async function read(first: readonly unknown[], rest: Resume | undefined, cuts: r
   const talk = chatOver(adapter)
   const texts: string[] = []
   const statuses: string[] = []
-  const look = () => {
+  const checkText = () => {
     const message = talk.chat.store.messages[1]
     const shown = message?.parts.filter(part => part.type === 'text') ?? []
     expect(shown.length).toBeLessThanOrEqual(1)
     texts.push((shown[0] as { text: string } | undefined)?.text ?? '')
     if (message && message.status !== statuses.at(-1)) statuses.push(message.status)
   }
-  talk.chat.store.subscribe(['any'], look)
+  talk.chat.store.subscribe(['any'], checkText)
   await talk.turn()
   for (const [i, text] of texts.entries()) {
     expect(TEXT.startsWith(text)).toBe(true)

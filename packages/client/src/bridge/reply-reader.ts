@@ -154,7 +154,7 @@ export class ReplyReader {
       for (;;) {
         const { done, value } = await reader.read()
         if (this.#isStopped) return undefined
-        this.#take(() => (done ? this.#order.release() : this.#order.push(value)))
+        this.#deliver(() => (done ? this.#order.release() : this.#order.push(value)))
         if (this.#failure) throw this.#failure.error
         if (this.#order.isEnded) return undefined
         if (done) {
@@ -165,7 +165,7 @@ export class ReplyReader {
               : 'Expected finish or abort at the end of the stream, but it closed without one: send the message again.',
           )
         }
-        if (this.#order.isHolding) this.#timer ??= setTimeout(() => this.#take(() => this.#order.release()), HOLD_MS)
+        if (this.#order.isHolding) this.#timer ??= setTimeout(() => this.#deliver(() => this.#order.release()), HOLD_MS)
         if (performance.now() - since > MAX_TASK_MS) {
           await new Promise(resolve => setTimeout(resolve))
           since = performance.now()
@@ -179,7 +179,7 @@ export class ReplyReader {
     }
   }
 
-  #take(chunks: () => readonly ChatMessageChunk[]): void {
+  #deliver(chunks: () => readonly ChatMessageChunk[]): void {
     if (this.#failure) return
     const { next } = this.#order
     try {

@@ -156,7 +156,7 @@ export class Reply {
 
   /** Prepares for a resumed stream, which may repeat the reply so far. */
   resume(): void {
-    this.#texts.resume(key => this.#options.store.gained(this.id, key)?.text)
+    this.#texts.resume(key => this.#options.store.textSince(this.id, key)?.text)
   }
 
   #data({ type, data, id, transient }: ChatDataChunk): void {

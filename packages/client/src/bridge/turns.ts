@@ -10,8 +10,8 @@ import { ReplyReader, withTimeout } from './reply-reader.ts'
 import type { ChatAdapter, ChatMessageChunk, ChatStream } from './types.ts'
 
 /** Connection of a chat without an open turn. */
-export const NO_TURN = { status: 'live', reason: 'the adapter is ready' } as const
-const OPEN_TURN = { status: 'live', reason: 'a reply is in progress' } as const
+export const IDLE_CONNECTION = { status: 'live', reason: 'the adapter is ready' } as const
+const BUSY_CONNECTION = { status: 'live', reason: 'a reply is in progress' } as const
 
 /** A message and the reply to it. */
 interface Turn {
@@ -52,7 +52,7 @@ export interface TurnsOptions {
 
 /**
  * The turns of a chat, one at a time. Callbacks: `onData` and `onToolCall` once for each chunk and change of state, in order. A reply that dropped and was resumed
- * calls `onError` once, with `details.recovered`, when it brings news. A reply that is lost calls `onError`, then `onFinish` with `isDisconnect`. Every turn that
+ * calls `onError` once more, with `details.recovered`, at the first new chunk. A reply that is lost calls `onError`, then `onFinish` with `isDisconnect`. Every turn that
  * began calls `onFinish` exactly once. A message that could not be sent began no turn: it only calls `onError`.
  */
 export class Turns {
@@ -87,10 +87,10 @@ export class Turns {
           reconnect: adapter.reconnectToStream && (signal => this.#reconnect(turn, conversationId, signal)),
           backoff,
           onOpen: () => {
-            this.#options.state.set({ connection: OPEN_TURN })
+            this.#options.state.set({ connection: BUSY_CONNECTION })
             resolve({ messageId, runId })
           },
-          onChunk: chunk => this.#take(turn, chunk),
+          onChunk: chunk => this.#onChunk(turn, chunk),
           onDrop: error => this.#onDrop(turn, error),
           onResume: () => turn.reply?.resume(),
           onRecover: () => this.#onRecover(turn),
@@ -119,7 +119,7 @@ export class Turns {
     return stream ?? null
   }
 
-  #take(turn: Turn, chunk: ChatMessageChunk): boolean {
+  #onChunk(turn: Turn, chunk: ChatMessageChunk): boolean {
     if (chunk.type === 'error') {
       turn.isFailed = true
       throw new Error(chunk.errorText ?? chunk.message ?? 'The reply failed.')
@@ -184,7 +184,7 @@ export class Turns {
     if (!error) return
     delete turn.error
     if (reply) this.#options.conversation.mark(reply.id, 'streaming')
-    this.#options.state.set({ error: undefined, connection: OPEN_TURN })
+    this.#options.state.set({ error: undefined, connection: BUSY_CONNECTION })
     invokeCallback(this.#options.callbacks().onError, {
       ...error,
       details: { ...(error.details as object), recovered: true },
@@ -212,7 +212,7 @@ export class Turns {
   /** Closes the open turn. */
   #close(error?: ChatError, isConnected = false): void {
     this.#turn = undefined
-    const connection = isConnected && { connection: NO_TURN }
+    const connection = isConnected && { connection: IDLE_CONNECTION }
     this.#options.state.set({ status: error ? 'error' : 'ready', runId: undefined, error, ...connection })
   }
 

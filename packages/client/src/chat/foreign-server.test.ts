@@ -129,7 +129,7 @@ test.each([true, false])('sends an approval: %s', async approved => {
   await chat.answer({ kind: 'approval', id: 'a-1', approved, reason: 'so' })
   await until(chat, 'ready')
   expect(server.requests[1]?.answers).toMatchObject([{ kind: 'approval', id: 'a-1', approved, reason: 'so' }])
-  const part = chat.store.messages[1]?.parts.find(one => one.type === 'tool')
+  const part = chat.store.messages[1]?.parts.find(part => part.type === 'tool')
   expect(part).toMatchObject({ state: approved ? 'output-available' : 'output-denied' })
   expect(chat.store.messages.length).toBe(2)
 })

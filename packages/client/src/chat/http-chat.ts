@@ -308,7 +308,7 @@ export class HttpChat<A = unknown> implements Chat {
 
   async stop({ runId = this.state.runId, mode }: { runId?: string; mode?: 'interrupt' | 'abort' } = {}): Promise<void> {
     const sent = runId === undefined ? this.#outbox.runs.filter(isInFlight) : []
-    // A run whose request is in flight can be stopped only after the server has it.
+    // While the request of a run is in flight, the server does not know it. The stop waits for the reply.
     await (sent.length > 0 && this.#outbox.settled)
     // The last run first. Otherwise a queued run would start when the one before it stops.
     const runIds = sent.filter(({ outcome }) => outcome === 'accepted').map(run => run.runId)

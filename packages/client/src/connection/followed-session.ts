@@ -145,7 +145,7 @@ export class FollowedSession implements Subscription {
   }
 
   /** Takes a frame of this session. The stream reads on when a returned promise resolves. */
-  take(frame: Frame): void | Promise<void> {
+  onFrame(frame: Frame): void | Promise<void> {
     if (!this.isReady) return undefined
     switch (frame.type) {
       case 'open':
@@ -200,7 +200,7 @@ export class FollowedSession implements Subscription {
     if (next === undefined) return consumed
     this.#heldFrames.delete(frame.sequence)
     // Checks again: the follower may have closed or refreshed meanwhile.
-    return consumed ? consumed.then(() => this.take(next)) : this.take(next)
+    return consumed ? consumed.then(() => this.onFrame(next)) : this.onFrame(next)
   }
 
   /** The follower threw: its state is unknown. */

@@ -176,7 +176,7 @@ export class MultiplexedStream {
     const decoder = new SseDecoder({
       onFrame: frame => {
         if (signal.aborted) return
-        const consumed = this.#take(frame)
+        const consumed = this.#onFrame(frame)
         if (consumed) pending.push(consumed)
       },
     })
@@ -197,17 +197,17 @@ export class MultiplexedStream {
     decoder.end()
   }
 
-  #take(frame: Frame): void | Promise<void> {
+  #onFrame(frame: Frame): void | Promise<void> {
     if (frame.type === 'open') this.#silenceMs = frame.heartbeatMs * 1.5
     else if (frame.type === 'entries' || frame.type === 'caught-up') this.#delay.progressed()
     if (frame.type === 'entries') this.#unexpectedReplies = 0
     if (frame.sessionId === undefined) {
-      if (frame.type === 'fail') for (const followed of this.#requested) followed.take(frame)
+      if (frame.type === 'fail') for (const followed of this.#requested) followed.onFrame(frame)
       return undefined
     }
     const followed = this.#members.get(frame.sessionId)
     if (followed === undefined || !this.#requested.has(followed)) return undefined
-    const consumed = followed.take(frame)
+    const consumed = followed.onFrame(frame)
     if (followed.isHolding) this.#scheduleCheck()
     return consumed
   }

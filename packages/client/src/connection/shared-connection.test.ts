@@ -7,10 +7,10 @@ test.each([
   ['equal headers', { headers: { A: '1', b: '2' } }, { headers: new Headers({ B: '2', a: '1' }) }],
   ['a URL with a slash at its end', { api: '/api/' }, { api: '/api' }],
   ['the defaults', {}, { api: '/api', headers: {}, credentials: 'same-origin' }],
-] as const)('shares a connection for %s', (_, one, other) => {
+] as const)('shares a connection for %s', (_, first, second) => {
   const { fetch } = new FakeStreamServer()
-  const connection = sharedConnection({ ...one, fetch })
-  expect(sharedConnection({ ...other, fetch })).toBe(connection)
+  const connection = sharedConnection({ ...first, fetch })
+  expect(sharedConnection({ ...second, fetch })).toBe(connection)
 })
 
 test.each([
@@ -18,9 +18,9 @@ test.each([
   ['another server', { api: '/api' }, { api: '/other' }],
   ['other credentials', { credentials: 'omit' }, { credentials: 'include' }],
   ['another function', { headers: () => ({}) }, { headers: () => ({}) }],
-] as const)('creates another connection for %s', (_, one, other) => {
+] as const)('creates another connection for %s', (_, first, second) => {
   const { fetch } = new FakeStreamServer()
-  expect(sharedConnection({ ...one, fetch })).not.toBe(sharedConnection({ ...other, fetch }))
+  expect(sharedConnection({ ...first, fetch })).not.toBe(sharedConnection({ ...second, fetch }))
 })
 
 test('keeps a connection without followers when another is created', async () => {

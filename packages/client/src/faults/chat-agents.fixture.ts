@@ -2,7 +2,7 @@ import { type Agent, agent, tool } from '@millrace/runtime'
 import { z } from 'zod'
 import { longText, scriptedAgents } from '../../../../scripts/faults/sessions/scripted-agents.fixture.ts'
 
-const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 1, maxFailures: 1 })
+const { model, teller, weigher, flaky, seller } = scriptedAgents({ paceMs: 1, maxFailures: 1 })
 
 const locate = tool({
   name: 'locate',
@@ -34,6 +34,6 @@ const lister = agent({
   outputSchema: z.object({ title: z.string(), rows: z.array(z.object({ name: z.string(), kilos: z.number() })) }),
 })
 
-export const AGENTS: readonly Agent[] = [teller, weigher, stammerer, seller, guide, lister]
+export const AGENTS: readonly Agent[] = [teller, weigher, flaky, seller, guide, lister]
 /** Names to draw from. The repeated one is drawn more often. */
-export const AGENT_NAMES = ['teller', 'teller', 'weigher', 'stammerer', 'seller', 'guide', 'lister'] as const
+export const AGENT_NAMES = ['teller', 'teller', 'weigher', 'flaky', 'seller', 'guide', 'lister'] as const

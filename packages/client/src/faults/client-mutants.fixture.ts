@@ -8,11 +8,11 @@ import { Store } from '../store/store.ts'
 
 /** Changes the frames before a session takes them. A frame changed to undefined is dropped. */
 function changeFrames(change: (frame: Frame, position: number) => Frame | undefined): void {
-  const { take } = FollowedSession.prototype
-  vi.spyOn(FollowedSession.prototype, 'take').mockImplementation(function (this: FollowedSession, frame) {
+  const { onFrame } = FollowedSession.prototype
+  vi.spyOn(FollowedSession.prototype, 'onFrame').mockImplementation(function (this: FollowedSession, frame) {
     const position = this.cursor === undefined ? 0 : decodeCursor(this.cursor).sequence
     const changed = change(frame, position)
-    return changed && take.call(this, changed)
+    return changed && onFrame.call(this, changed)
   })
 }
 

@@ -33,7 +33,7 @@ export class TabRecorder implements ChatCallbacks {
   /** The head of the store when its first entries were shown. */
   firstHead: number | undefined
   readonly #store: () => Store
-  readonly #onCheck: () => void
+  readonly #onChange: () => void
   readonly #sentIds = new Set<string>()
   #texts = new Map<string, { readonly message: Message; readonly text: string; readonly key: string }>()
   #lastMessages = new Map<string, Message>()
@@ -41,7 +41,7 @@ export class TabRecorder implements ChatCallbacks {
 
   constructor(store: () => Store, onChange: () => void) {
     this.#store = store
-    this.#onCheck = onChange
+    this.#onChange = onChange
   }
 
   /** Compares the shown messages with the previous ones. */
@@ -72,7 +72,7 @@ export class TabRecorder implements ChatCallbacks {
     this.#texts = texts
     this.#lastMessages = new Map(messages.map(message => [message.id, message]))
     this.#head = head
-    this.#onCheck()
+    this.#onChange()
   }
 
   #addRegression(messageId: string, key: string, old: string, text: string, to: number): void {

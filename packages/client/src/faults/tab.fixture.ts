@@ -153,7 +153,7 @@ export class Reader {
 
   async #loop(): Promise<void> {
     try {
-      for await (const { sessionId, ...entry } of this.#connection) this.#take(sessionId, entry)
+      for await (const { sessionId, ...entry } of this.#connection) this.#record(sessionId, entry)
       if (!this.#isClosed) this.problems.push('the loop ended by itself')
     } catch (error) {
       const { code, message } = error as RequestError
@@ -164,7 +164,7 @@ export class Reader {
     }
   }
 
-  #take(sessionId: string, entry: Entry): void {
+  #record(sessionId: string, entry: Entry): void {
     const read = this.#sessions.get(sessionId)
     if (read === undefined) return void this.problems.push(`an entry of ${sessionId}, which it does not follow`)
     if (entry.sequence <= read.at) this.problems.push(`${sessionId}: sequence ${entry.sequence} after ${read.at}`)

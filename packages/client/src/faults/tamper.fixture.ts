@@ -38,7 +38,7 @@ class Tamper {
     this.#every = every
     this.#onTamper = onTamper
     this.#decoder = new SseDecoder({
-      onFrame: frame => this.#take(frame),
+      onFrame: frame => this.#onFrame(frame),
       onHeartbeat: () => {
         this.#release()
         this.#controller?.enqueue(this.#encoder.encode(SSE_HEARTBEAT))
@@ -54,7 +54,7 @@ class Tamper {
     this.#decoder.push(bytes)
   }
 
-  #take(frame: Frame): void {
+  #onFrame(frame: Frame): void {
     if (frame.type !== 'entries') {
       this.#release()
       this.#write(frame)

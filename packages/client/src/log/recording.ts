@@ -44,7 +44,7 @@ export class RecordingDecoder {
 
   /** Decodes the next piece of the file. @throws a `ProtocolError` with the number of an invalid line. */
   push(text: string): void {
-    for (const line of this.#lines.push(text)) this.#take(line)
+    for (const line of this.#lines.push(text)) this.#readLine(line)
     if (this.#lines.length <= this.#maxLineLength) return
     this.#lineNumber++
     throw this.#error('line-too-long', `expected at most ${this.#maxLineLength} characters`)
@@ -55,12 +55,12 @@ export class RecordingDecoder {
    * @throws a `ProtocolError` if the recording is empty or its last line is invalid.
    */
   end(): Recording {
-    this.#take(this.#lines.end())
+    this.#readLine(this.#lines.end())
     if (this.#header === undefined) throw this.#error('stream-cut', 'expected a recording of a session, found nothing')
     return { ...this.#header, entries: this.#entries }
   }
 
-  #take(line: string): void {
+  #readLine(line: string): void {
     this.#lineNumber++
     if (line.trim() === '') return
     let value: unknown

@@ -116,7 +116,7 @@ export class SessionLog {
           this.#history = new History(view)
           this.#set({ count: 0, head: sequence, error: undefined })
         },
-        entries: (entries, through) => this.#take(entries, through),
+        entries: (entries, through) => this.#addEntries(entries, through),
         status: (status, reason) => this.#set({ status, reason, ...(status === 'live' && { error: undefined }) }),
         fail: error => this.#set({ error }),
       },
@@ -132,7 +132,7 @@ export class SessionLog {
 
   #cursor: string | undefined
 
-  #take(entries: readonly Entry[], through: number): void {
+  #addEntries(entries: readonly Entry[], through: number): void {
     const { head } = this.#current
     const newEntries = entries.filter(({ sequence }) => sequence > head)
     this.#history.push(newEntries)

@@ -120,8 +120,8 @@ describe('notifications', () => {
       calls.push('once')
       unsubscribe()
     })
-    const same = () => void calls.push('twice')
-    const [first, second] = [store.subscribe(['any'], same), store.subscribe(['any'], same)]
+    const listener = () => void calls.push('twice')
+    const [first, second] = [store.subscribe(['any'], listener), store.subscribe(['any'], listener)]
     store.apply(new Log().startText())
     expect(calls).toEqual(['once', 'twice', 'twice'])
     expect(logged).toHaveBeenCalledOnce()
@@ -419,8 +419,10 @@ test('reports a rewind, and changes nothing before the snapshot', () => {
   const store = new Store({ flushIntervalMs: 0 })
   store.apply([...log.startText(), log.delta('a'), log.entry({ type: 'run-finished', status: 'completed' })])
   const other = { ...origin, runId: 'r2', agentId: 'r2' }
-  const isWhole = store.apply([log.entry({ type: 'rewind', toSequence: 0, reason: 'edit' } as Entry['chunk'], other)])
-  expect(isWhole).toBe(false)
+  const isComplete = store.apply([
+    log.entry({ type: 'rewind', toSequence: 0, reason: 'edit' } as Entry['chunk'], other),
+  ])
+  expect(isComplete).toBe(false)
   expect(textOf(store.message(AGENT_MESSAGE))).toBe('a')
   const calls = countCalls(store, ['order'])
   store.restore({ ...new Fold().view(), head: log.head })

@@ -303,8 +303,8 @@ export class Store {
   }
 
   /** Text that a streaming part gained since a mark, without reading the rest. Undefined without such a part. */
-  gained(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
-    return this.#fold.gained(this.#foldIdOf(messageId), key, since)
+  textSince(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
+    return this.#fold.textSince(this.#foldIdOf(messageId), key, since)
   }
 
   /** Ids of the structured objects. */

@@ -39,7 +39,7 @@ const NO_CONTENT = 204
 /** Attempts to get the first response of a reply. */
 const SEND_ATTEMPTS = 2
 
-/** How a reply was requested. */
+/** The request for a reply. */
 interface ReplySource {
   /** Repeats the request, if it has to be sent again. */
   readonly send?: () => Promise<Response>

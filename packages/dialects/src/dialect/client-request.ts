@@ -50,7 +50,7 @@ export interface ClientRequest {
 }
 
 /**
- * The answers of a request that has some of them twice: in its transcript, as text whose type has to be guessed, and beside it. The ones beside it win.
+ * The answers of a request. Some formats send an answer twice: in the transcript, as text of unknown type, and beside it. The one beside it wins.
  */
 export function mergeAnswers(
   inTranscript: readonly ClientAnswer[],

@@ -76,7 +76,7 @@ export class RunIds {
     const { id } = chunk
     const key = `${kind} ${id}`
     let uniqueId = this.#texts.get(key)
-    // An id whose text has ended or starts again names a new text.
+    // An id that is used again after its text has ended names a new text.
     if (uniqueId === undefined || verb === 'start') {
       uniqueId = this.#used.has(key) ? distinctId(id, this.#used.size) : id
       this.#used.add(`${kind} ${uniqueId}`)

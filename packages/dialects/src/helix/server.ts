@@ -13,7 +13,7 @@ import type { StreamEvent } from './types.ts'
 /** URL of the server. `start`, `sse`, `submit-tool-result` and so on are below `api`. */
 export type HelixOptions = HttpServerOptions
 
-/** Where a reply can be resumed: an event id, and the sequence of its event. */
+/** Position from which a reply can be resumed: an event id, and the sequence of its event. */
 interface HelixPosition {
   readonly id: string
   readonly sequence: number

@@ -5,7 +5,7 @@ import { EventReader, type WireEvent } from './event-reader.ts'
 
 const ATTEMPTS = 8
 
-/** How a dropped connection is retried, here and with foreign servers. */
+/** Backoff for dropped connections, to this server and to foreign ones. */
 export const RECONNECT: RetryOptions = { attempts: ATTEMPTS, stableMs: 5_000 }
 
 /** The marks that a stream has passed. A repeated mark means that the server did not resume at the requested position. */

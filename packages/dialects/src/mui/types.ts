@@ -202,7 +202,7 @@ export interface ChatSendMessageInput {
 
 export interface ChatReconnectToStreamInput {
   readonly conversationId?: string | undefined
-  /** The reply whose connection was dropped, as far as it was received. */
+  /** The received part of the reply whose connection was dropped. */
   readonly messageId?: string | undefined
   readonly signal: AbortSignal
 }

@@ -1,5 +1,5 @@
 import type { Due, LogStore } from '../store/log-store.ts'
-import { describeAppend, holds, same } from './assert.ts'
+import { assertEqual, assertTrue, describeAppend } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG_MS, SHORT_MS, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -14,8 +14,8 @@ export const due: readonly ContractCase[] = [
     'due: finds a log with a ticket due now, not one that is never due or never moved',
     async trial => {
       const scene = await sceneOf(trial)
-      const now = await scene.make('now', 'now')
-      await scene.make('never', null)
+      const now = await scene.createDueLog('now', 'now')
+      await scene.createDueLog('never', null)
       await trial.log(scene.store, 'unmoved')
       await scene.finds([now], 'the log that is due now')
     },
@@ -26,28 +26,32 @@ export const due: readonly ContractCase[] = [
     const { store } = scene
     const clockLog = await trial.log(store, 'clock')
     const { clock } = await trial.head(store, clockLog)
-    const far = await scene.make('far', clock + LONG_MS)
-    const past = await scene.make('past', clock - 5)
-    const zero = await scene.make('zero', 0)
+    const far = await scene.createDueLog('far', clock + LONG_MS)
+    const past = await scene.createDueLog('past', clock - 5)
+    const zero = await scene.createDueLog('zero', 0)
     await scene.finds([zero, past], 'deadlines that have passed')
     const soon = (await trial.head(store, clockLog)).clock + SHORT_MS
-    const near = await scene.make('near', soon)
+    const near = await scene.createDueLog('near', soon)
     const early = await scene.found()
     const { clock: then } = await trial.head(store, clockLog)
-    holds(then >= soon || !early.includes(near), 'a deadline that is still to come is not due', { soon, then, early })
+    assertTrue(then >= soon || !early.includes(near), 'a deadline that is still to come is not due', {
+      soon,
+      then,
+      early,
+    })
     await trial.reach(store, clockLog, soon)
     await scene.finds([zero, past, near], 'deadlines that have passed, with the one that was waited for')
-    holds(!(await scene.found()).includes(far), 'a far deadline is not due')
+    assertTrue(!(await scene.found()).includes(far), 'a far deadline is not due')
   }),
 
   define('interface', 'due: a ticket is due to its program alone, or to every driver', async trial => {
     const scene = await sceneOf(trial)
     const [one, two] = [trial.name('one'), trial.name('two')]
-    const ofOne = await scene.make('of-one', 'now', one)
-    const ofTwo = await scene.make('of-two', 'now', two)
-    const ofAll = await scene.make('of-all', 'now', null)
+    const ofOne = await scene.createDueLog('of-one', 'now', one)
+    const ofTwo = await scene.createDueLog('of-two', 'now', two)
+    const ofAll = await scene.createDueLog('of-all', 'now', null)
     const finds = async (programs: string[], ids: string[]) =>
-      same((await scene.found(programs)).sort(), ids.sort(), `what is due to ${programs.length} programs`)
+      assertEqual((await scene.found(programs)).sort(), ids.sort(), `what is due to ${programs.length} programs`)
     await finds([one], [ofOne, ofAll])
     await finds([two], [ofTwo, ofAll])
     await finds([one, two], [ofOne, ofTwo, ofAll])
@@ -59,11 +63,11 @@ export const due: readonly ContractCase[] = [
   define('interface', 'due: a live lease hides a log; an expired or released lease does not', async trial => {
     const scene = await sceneOf(trial)
     const { store } = scene
-    const streamId = await scene.make('log', 'now')
+    const streamId = await scene.createDueLog('log', 'now')
     const first = await trial.writer(store, streamId, SHORT_MS)
     const early = await scene.found()
     const { clock } = await trial.head(store, streamId)
-    holds(clock >= first.until || early.length === 0, 'a log under a live lease is not due', early)
+    assertTrue(clock >= first.until || early.length === 0, 'a log under a live lease is not due', early)
     await trial.reach(store, streamId, first.until)
     await scene.finds([streamId], 'a log whose lease ran out')
     await store.renew(streamId, first.epoch, LONG_MS)
@@ -94,24 +98,24 @@ export const due: readonly ContractCase[] = [
     const { version: next } = await trial.head(store, second)
     await brief.append(batch('a'), move(next, 's', { at: (await trial.head(store, second)).clock - 1, program: null }))
     await trial.reach(store, second, brief.until)
-    holds((await scene.found([])).includes(second), 'a log whose lease has expired')
+    assertTrue((await scene.found([])).includes(second), 'a log whose lease has expired')
   }),
 
   define('interface', 'due: the current ticket decides', async trial => {
     const scene = await sceneOf(trial)
     const { store, program } = scene
     const other = trial.name('other')
-    const streamId = await scene.make('log', 'now')
+    const streamId = await scene.createDueLog('log', 'now')
     const becomes = async (next: Due) => {
       const { version } = await trial.head(store, streamId)
       const result = await store.append(streamId, batch('x'), guest(), move(version, 's', next))
-      holds(result.outcome === 'appended', 'a move of the ticket is appended', describeAppend(result))
+      assertTrue(result.outcome === 'appended', 'a move of the ticket is appended', describeAppend(result))
     }
     await becomes({ at: null, program })
     await scene.finds([], 'a log that is no longer due')
     await becomes({ at: 'now', program: other })
     await scene.finds([], 'a log that is due to another program')
-    same(await scene.found([other]), [streamId], 'what is due to the other program')
+    assertEqual(await scene.found([other]), [streamId], 'what is due to the other program')
     await becomes({ at: 'now', program: null })
     await scene.finds([streamId], 'a log that is due to every driver')
     await becomes({ at: (await trial.head(store, streamId)).clock + LONG_MS, program })
@@ -127,7 +131,7 @@ export const due: readonly ContractCase[] = [
     const { store, program } = scene
     const streamId = await trial.log(store)
     const ticket = move('0.another.0', 's', { at: 'now', program })
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('a'), guest(), ticket)),
       'moved',
       'an append on another version',
@@ -140,13 +144,13 @@ export const due: readonly ContractCase[] = [
     const { store } = scene
     const clockLog = await trial.log(store, 'clock')
     const { clock } = await trial.head(store, clockLog)
-    const second = await scene.make('second', clock - 2000)
-    const fourth = await scene.make('fourth', 'now')
-    const first = await scene.make('first', clock - 9000)
+    const second = await scene.createDueLog('second', clock - 2000)
+    const fourth = await scene.createDueLog('fourth', 'now')
+    const first = await scene.createDueLog('first', clock - 9000)
     await trial.tick(store, clockLog)
-    const fifth = await scene.make('fifth', 'now', null)
-    const third = await scene.make('third', clock - 1000, null)
-    same(await scene.found(), [first, second, third, fourth, fifth], 'the order')
+    const fifth = await scene.createDueLog('fifth', 'now', null)
+    const third = await scene.createDueLog('third', clock - 1000, null)
+    assertEqual(await scene.found(), [first, second, third, fourth, fifth], 'the order')
   }),
 
   define(
@@ -154,11 +158,11 @@ export const due: readonly ContractCase[] = [
     'due: returns at most the limit, longest due first',
     async trial => {
       const scene = await sceneOf(trial)
-      for (const i of [0, 1, 2, 3]) await scene.make(`other-${i}`, 500 + i, trial.name('other'))
-      for (const i of [0, 1, 2, 3]) await scene.make(`log-${i}`, 1000 + i)
+      for (const i of [0, 1, 2, 3]) await scene.createDueLog(`other-${i}`, 500 + i, trial.name('other'))
+      for (const i of [0, 1, 2, 3]) await scene.createDueLog(`log-${i}`, 1000 + i)
       const all = await scene.store.due([scene.program], MAX_LOGS)
       for (const limit of [1, 2, 3, 4]) {
-        same(await scene.store.due([scene.program], limit), all.slice(0, limit), `a limit of ${limit}`)
+        assertEqual(await scene.store.due([scene.program], limit), all.slice(0, limit), `a limit of ${limit}`)
       }
     },
     { alone: true },
@@ -167,8 +171,8 @@ export const due: readonly ContractCase[] = [
   define('interface', 'due: a removed or recreated log is not due', async trial => {
     const scene = await sceneOf(trial)
     const { store } = scene
-    const streamId = await scene.make('log', 'now')
-    const later = await scene.make('later', (await trial.head(store, streamId)).clock + SHORT_MS)
+    const streamId = await scene.createDueLog('log', 'now')
+    const later = await scene.createDueLog('later', (await trial.head(store, streamId)).clock + SHORT_MS)
     await store.remove(streamId)
     await store.remove(later)
     await scene.finds([], 'a log that was removed')
@@ -180,7 +184,7 @@ export const due: readonly ContractCase[] = [
   define('interface', 'due: a handle finds logs that another handle made due', async trial => {
     const scene = await sceneOf(trial)
     const other = await trial.open()
-    const streamId = await scene.make('log', 'now')
+    const streamId = await scene.createDueLog('log', 'now')
     await scene.finds([streamId], 'what another handle made due', other)
     const writer = await trial.writer(other, streamId)
     await scene.finds([], 'what another handle claimed')
@@ -194,7 +198,7 @@ async function sceneOf(trial: Trial) {
   const program = trial.name('program')
   const uniqueSuffix = trial.name('')
   /** Creates a log with a ticket that is due at this time. */
-  const make = async (label: string, at: Due['at'], to: string | null = program): Promise<string> => {
+  const createDueLog = async (label: string, at: Due['at'], to: string | null = program): Promise<string> => {
     const streamId = await trial.log(store, label)
     const { version } = await trial.head(store, streamId)
     await store.append(streamId, batch('a'), guest(), move(version, 's', { at, program: to }))
@@ -204,6 +208,6 @@ async function sceneOf(trial: Trial) {
   const found = async (programs: readonly string[] = [program], from: LogStore = store): Promise<string[]> =>
     (await from.due(programs, MAX_LOGS)).filter(id => id.startsWith(uniqueSuffix))
   const finds = async (ids: readonly string[], label: string, from?: LogStore): Promise<void> =>
-    same((await found(undefined, from)).sort(), [...ids].sort(), label)
-  return { store, program, make, found, finds }
+    assertEqual((await found(undefined, from)).sort(), [...ids].sort(), label)
+  return { store, program, createDueLog, found, finds }
 }

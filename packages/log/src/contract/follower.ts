@@ -53,7 +53,11 @@ export class Follower {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       const onTimeout = () =>
-        reject(assertionError(`no wake-up showed ${label}; ${this.wakes} came within ${this.#timeoutMs} ms`))
+        reject(
+          assertionError(
+            `expected a wake-up that shows ${label}, found ${this.wakes} others within ${this.#timeoutMs} ms: check watch`,
+          ),
+        )
       // Many short waits: a frozen process has not waited, and pending wake-ups run first.
       const wait = (left: number) => {
         timer = setTimeout(() => (left > 1 ? wait(left - 1) : onTimeout()), this.#timeoutMs / WAITS)

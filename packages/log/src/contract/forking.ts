@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { Fork, LogStore, StoredBatch } from '../store/log-store.ts'
-import { describeAppend, holds, range, same } from './assert.ts'
+import { assertEqual, assertTrue, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
@@ -18,11 +18,15 @@ export const forking: readonly ContractCase[] = [
       const { batches: all, clock } = await trial.page(store, source)
       for (const forkAt of [0, 1, 2, 3, 4, 5, 6]) {
         const target = trial.id(`fork-${forkAt}`)
-        same(await store.fork(source, forkAt, target, { ...FORK, principal: 'bob' }), 'forked', `a fork at ${forkAt}`)
+        assertEqual(
+          await store.fork(source, forkAt, target, { ...FORK, principal: 'bob' }),
+          'forked',
+          `a fork at ${forkAt}`,
+        )
         const page = await trial.page(store, target)
         const { head, mark, floor, version, ticket, principal, lease, incarnation, truncated } = page
         const { epoch } = at(forkAt)
-        same(
+        assertEqual(
           { head, mark, floor, version, ticket, principal, lease, truncated },
           {
             ...{ head: forkAt, mark: epoch, floor: 0, version: `${forkAt}.${incarnation}.${epoch}`, ticket: 'forked' },
@@ -30,17 +34,17 @@ export const forking: readonly ContractCase[] = [
           },
           `the head of a fork at ${forkAt}`,
         )
-        same(
+        assertEqual(
           page.batches.map(entriesOf),
           all.filter(({ first }) => first <= forkAt).map(cutAt(forkAt)),
           'the batches of the fork',
         )
-        holds(
+        assertTrue(
           clock <= page.createdAt && page.createdAt === page.touchedAt,
           'the fork was created and touched now',
           page,
         )
-        same(
+        assertEqual(
           (await trial.page(store, target, { ...at(forkAt), incarnation })).truncated,
           null,
           'a cursor at the end of the fork',
@@ -55,30 +59,30 @@ export const forking: readonly ContractCase[] = [
     for (const forkAt of [0, 2, 5, 6]) {
       const target = trial.id(`fork-${forkAt}`)
       const closing = { batch: batch('closing', 'time'), nonce: 'closer' }
-      same(await store.fork(source, forkAt, target, { ...FORK, closing }), 'forked', `a fork at ${forkAt}`)
+      assertEqual(await store.fork(source, forkAt, target, { ...FORK, closing }), 'forked', `a fork at ${forkAt}`)
       const { head, mark, version, ticket, incarnation, batches } = await trial.page(store, target)
-      same(
+      assertEqual(
         { head, mark, version, ticket },
         { head: forkAt + 2, mark: 'closer', version: `${forkAt + 2}.${incarnation}.closer`, ticket: 'forked' },
         `the head of a closed fork at ${forkAt}`,
       )
-      same(
+      assertEqual(
         batches.slice(0, -1).map(entriesOf),
         all.filter(({ first }) => first <= forkAt).map(cutAt(forkAt)),
         'the copy',
       )
       const [end] = (await trial.page(store, target, { ...at(forkAt), incarnation })).batches
-      same(
-        [range(end), end?.mark, end?.body],
-        [range(lastTwo(head)), 'closer', closing.batch.body],
+      assertEqual(
+        [formatRange(end), end?.mark, end?.body],
+        [formatRange(lastTwo(head)), 'closer', closing.batch.body],
         'the closing batch of the fork',
       )
-      holds(
+      assertTrue(
         (end?.timestamp ?? 0) >= (batches.at(-2)?.timestamp ?? 0),
         'the time of the closing batch is not before that of the copied batches',
         batches,
       )
-      same(
+      assertEqual(
         describeAppend(await store.append(target, batch('x'), guest())),
         `appended ${head + 1}..${head + 1}`,
         'an append',
@@ -93,9 +97,9 @@ export const forking: readonly ContractCase[] = [
     const incarnations = await Promise.all(
       [source, ...forks].map(async id => (await trial.head(store, id)).incarnation),
     )
-    same(new Set(incarnations).size, 3, 'the number of incarnations')
+    assertEqual(new Set(incarnations).size, 3, 'the number of incarnations')
     for (const sequence of [0, 3, 6]) {
-      same((await trial.page(store, forks[0] as string, at(sequence))).truncated, 'incarnation', `${sequence}`)
+      assertEqual((await trial.page(store, forks[0] as string, at(sequence))).truncated, 'incarnation', `${sequence}`)
     }
   }),
 
@@ -106,16 +110,20 @@ export const forking: readonly ContractCase[] = [
     const { incarnation } = await trial.head(store, target)
     for (const counter of [writer.counter, writer.counter + 1]) {
       const by = { ...writer.by, counter, lastAcked: { ...writer.lastAcked, incarnation } }
-      same(
+      assertEqual(
         describeAppend(await store.append(target, batch('x'), by)),
         'fenced',
         "an append of the source's writer to the fork",
       )
     }
-    same(await store.renew(target, writer.epoch, LONG_MS), undefined, "renew of the source's writer on the fork")
+    assertEqual(await store.renew(target, writer.epoch, LONG_MS), undefined, "renew of the source's writer on the fork")
     const forkWriter = await trial.writer(store, target)
-    same(describeAppend(await forkWriter.append(batch('x'))), 'appended 7..7', "an append of the fork's own writer")
-    same(
+    assertEqual(
+      describeAppend(await forkWriter.append(batch('x'))),
+      'appended 7..7',
+      "an append of the fork's own writer",
+    )
+    assertEqual(
       describeAppend(await writer.append(batch('y'))),
       'appended 7..7',
       "an append of the source's writer to the source",
@@ -128,18 +136,26 @@ export const forking: readonly ContractCase[] = [
     await store.fork(source, 5, target, FORK)
     const { version, incarnation } = await trial.head(store, target)
     const by = guest()
-    same(
+    assertEqual(
       describeAppend(await store.append(target, batch('x'), by, move(version, 'two'))),
       'appended 6..6',
       'an append to the fork',
     )
     const { batches, ...page } = await trial.page(store, target)
-    same([page.ticket, page.version], ['two', `6.${incarnation}.${by.nonce}`], 'the ticket of the fork')
-    same(batches.map(range), ['1..2', '3..3', '4..5', '6..6'], 'the batches of the fork')
+    assertEqual([page.ticket, page.version], ['two', `6.${incarnation}.${by.nonce}`], 'the ticket of the fork')
+    assertEqual(batches.map(formatRange), ['1..2', '3..3', '4..5', '6..6'], 'the batches of the fork')
     const after = await trial.page(store, target, { ...at(5), incarnation })
-    same([after.truncated, after.batches.map(range)], [null, ['6..6']], 'the batches after the fork position')
-    same(textsOf(after.batches[0]?.body ?? '[]'), ['x'], 'the entries after the fork position')
-    same((await trial.page(store, target, { ...at(6), incarnation })).truncated, 'epoch', "the source's mark at 6")
+    assertEqual(
+      [after.truncated, after.batches.map(formatRange)],
+      [null, ['6..6']],
+      'the batches after the fork position',
+    )
+    assertEqual(textsOf(after.batches[0]?.body ?? '[]'), ['x'], 'the entries after the fork position')
+    assertEqual(
+      (await trial.page(store, target, { ...at(6), incarnation })).truncated,
+      'epoch',
+      "the source's mark at 6",
+    )
   }),
 
   define('interface', 'fork: copies the keys, snapshots and blobs that belong to its entries', async trial => {
@@ -149,38 +165,42 @@ export const forking: readonly ContractCase[] = [
     await store.putBlob(source, 'hash', new Uint8Array([1, 2, 3]))
     const target = trial.id('fork')
     await store.fork(source, 6, target, FORK)
-    same(range(await store.find(target, 'key')), '3..3', 'a key of an entry that was copied')
-    same(await store.find(target, 'late'), undefined, 'a key of an entry that was not')
-    same(
+    assertEqual(formatRange(await store.find(target, 'key')), '3..3', 'a key of an entry that was copied')
+    assertEqual(await store.find(target, 'late'), undefined, 'a key of an entry that was not')
+    assertEqual(
       describeAppend(await store.append(target, batch('c'), guest('key'))),
       'duplicate 3..3',
       'an append under a copied key',
     )
-    same(
+    assertEqual(
       describeAppend(await store.append(target, batch('l'), guest('late'))),
       'appended 7..7',
       'under one that was not copied',
     )
-    same(await store.getSnapshot(target, Number.MAX_SAFE_INTEGER), snapshotAt(3), 'the newest snapshot of the fork')
-    same(await store.getSnapshot(target, 2), snapshotAt(2), 'an older snapshot of the fork')
-    same([...((await store.getBlob(target, 'hash')) ?? [])], [1, 2, 3], 'a blob of the fork')
+    assertEqual(
+      await store.getSnapshot(target, Number.MAX_SAFE_INTEGER),
+      snapshotAt(3),
+      'the newest snapshot of the fork',
+    )
+    assertEqual(await store.getSnapshot(target, 2), snapshotAt(2), 'an older snapshot of the fork')
+    assertEqual([...((await store.getBlob(target, 'hash')) ?? [])], [1, 2, 3], 'a blob of the fork')
   }),
 
   define('interface', 'fork: of a trimmed log starts at its floor or later', async trial => {
     const { store, source, at } = await sceneOf(trial)
     await store.append(source, batch('g'), guest('late', true))
     await store.trim(source, 3)
-    same(await store.fork(source, 2, trial.id('below'), FORK), 'out-of-range', 'a fork below the floor')
-    same(
+    assertEqual(await store.fork(source, 2, trial.id('below'), FORK), 'out-of-range', 'a fork below the floor')
+    assertEqual(
       await store.read(trial.id('below'), { sequence: 0 }, { batches: 1, bytes: 1 }),
       undefined,
       'read of the target of a refused fork',
     )
     for (const forkAt of [3, 5, 7]) {
       const target = trial.id(`fork-${forkAt}`)
-      same(await store.fork(source, forkAt, target, FORK), 'forked', `a fork at ${forkAt}`)
+      assertEqual(await store.fork(source, forkAt, target, FORK), 'forked', `a fork at ${forkAt}`)
       const { head, floor, incarnation } = await trial.head(store, target)
-      same([head, floor], [forkAt, 3], `the head and the floor of a fork at ${forkAt}`)
+      assertEqual([head, floor], [forkAt, 3], `the head and the floor of a fork at ${forkAt}`)
       const proven = await trial.page(store, target, { ...at(3), incarnation })
       const [, expected] =
         [
@@ -188,9 +208,9 @@ export const forking: readonly ContractCase[] = [
           [5, ['4..5']],
           [7, ['4..6', '7..7']],
         ].find(([n]) => n === forkAt) ?? []
-      same([proven.truncated, proven.batches.map(range)], [null, expected], 'a read at its floor')
-      same((await trial.page(store, target)).truncated, 'below-floor', 'a read below its floor')
-      same(
+      assertEqual([proven.truncated, proven.batches.map(formatRange)], [null, expected], 'a read at its floor')
+      assertEqual((await trial.page(store, target)).truncated, 'below-floor', 'a read below its floor')
+      assertEqual(
         describeAppend(await store.append(target, batch('x'), guest())),
         `appended ${forkAt + 1}..${forkAt + 1}`,
         'an append',
@@ -207,10 +227,10 @@ export const forking: readonly ContractCase[] = [
     await store.trim(source, 2)
     const target = trial.id('fork')
     await store.fork(source, 3, target, FORK)
-    same(range(await store.find(target, 'kept')), '1..1', 'a kept key')
-    same(await store.find(target, 'gone'), undefined, 'a key whose entry was trimmed')
+    assertEqual(formatRange(await store.find(target, 'kept')), '1..1', 'a kept key')
+    assertEqual(await store.find(target, 'gone'), undefined, 'a key whose entry was trimmed')
     await store.trim(target, 3)
-    same(range(await store.find(target, 'kept')), '1..1', 'a kept key after a trim of the fork')
+    assertEqual(formatRange(await store.find(target, 'kept')), '1..1', 'a kept key after a trim of the fork')
   }),
 
   define(
@@ -221,16 +241,20 @@ export const forking: readonly ContractCase[] = [
       const other = await trial.log(store, 'other', 'ann')
       const before = await trial.page(store, other)
       const target = trial.id('target')
-      same(await store.fork(trial.id('absent'), 0, target, FORK), 'absent', 'a fork of no log')
-      same(
+      assertEqual(await store.fork(trial.id('absent'), 0, target, FORK), 'absent', 'a fork of no log')
+      assertEqual(
         await store.fork(source, 3, other, { ...FORK, principal: 'bob' }),
         'exists',
         'a fork into a log that is there',
       )
-      same(await store.fork(source, 3, source, { ...FORK, principal: 'bob' }), 'exists', 'a fork into its source')
-      same(await store.fork(source, 7, target, FORK), 'out-of-range', 'a fork above the head')
-      same({ ...(await trial.page(store, other)), clock: 0 }, { ...before, clock: 0 }, 'the log that was there')
-      same(await store.read(target, { sequence: 0 }, { batches: 1, bytes: 1 }), undefined, 'the target')
+      assertEqual(
+        await store.fork(source, 3, source, { ...FORK, principal: 'bob' }),
+        'exists',
+        'a fork into its source',
+      )
+      assertEqual(await store.fork(source, 7, target, FORK), 'out-of-range', 'a fork above the head')
+      assertEqual({ ...(await trial.page(store, other)), clock: 0 }, { ...before, clock: 0 }, 'the log that was there')
+      assertEqual(await store.read(target, { sequence: 0 }, { batches: 1, bytes: 1 }), undefined, 'the target')
     },
   ),
 
@@ -246,14 +270,14 @@ export const forking: readonly ContractCase[] = [
     await store.trim(source, 4)
     await store.putSnapshot(source, { ...snapshotAt(2), body: 'changed' }, 1)
     await store.putBlob(source, 'of-source', new Uint8Array([2]))
-    same(
+    assertEqual(
       { ...(await trial.page(store, target)), clock: 0 },
       { ...fork, clock: 0 },
       'the fork after changes of the source',
     )
-    same(await store.find(target, 'of-source'), undefined, 'a later key of the source')
-    same(await store.getSnapshot(target, 9), snapshotAt(2), 'a snapshot of the fork')
-    same(await store.getBlob(target, 'of-source'), undefined, 'a later blob of the source')
+    assertEqual(await store.find(target, 'of-source'), undefined, 'a later key of the source')
+    assertEqual(await store.getSnapshot(target, 9), snapshotAt(2), 'a snapshot of the fork')
+    assertEqual(await store.getBlob(target, 'of-source'), undefined, 'a later blob of the source')
 
     const { floor, head } = await trial.head(store, source)
     await store.append(target, batch('t', 'u'), guest('of-fork'), move(fork.version, 'two'))
@@ -261,13 +285,13 @@ export const forking: readonly ContractCase[] = [
     await store.putSnapshot(target, snapshotAt(7), 9)
     await store.trim(target, 7)
     const { floor: floorAfter, head: headAfter, ticket } = await trial.head(store, source)
-    same([floorAfter, headAfter, ticket], [floor, head, 'one'], 'the source after changes of the fork')
-    same(await store.find(source, 'of-fork'), undefined, 'a key of the fork, in the source')
-    same(await store.getBlob(source, 'of-fork'), undefined, 'a blob of the fork, in the source')
-    same((await store.getSnapshot(source, 99))?.body, 'changed', 'the newest snapshot of the source')
+    assertEqual([floorAfter, headAfter, ticket], [floor, head, 'one'], 'the source after changes of the fork')
+    assertEqual(await store.find(source, 'of-fork'), undefined, 'a key of the fork, in the source')
+    assertEqual(await store.getBlob(source, 'of-fork'), undefined, 'a blob of the fork, in the source')
+    assertEqual((await store.getSnapshot(source, 99))?.body, 'changed', 'the newest snapshot of the source')
     await store.remove(target)
-    same(
-      (await trial.page(store, source, { sequence: 4 })).batches.map(range),
+    assertEqual(
+      (await trial.page(store, source, { sequence: 4 })).batches.map(formatRange),
       ['4..6', '7..7'],
       'the source after the removal of the fork',
     )
@@ -281,10 +305,10 @@ export const forking: readonly ContractCase[] = [
     await store.fork(source, 6, target, FORK)
     const fork = await trial.page(store, target)
     await store.remove(source)
-    same({ ...(await trial.page(store, target)), clock: 0 }, { ...fork, clock: 0 }, 'the fork')
-    same(range(await store.find(target, 'key')), '3..3', 'the key in the fork')
-    same(await store.getSnapshot(target, 9), snapshotAt(3), 'the snapshot of the fork')
-    same([...((await store.getBlob(target, 'hash')) ?? [])], [1], 'the blob of the fork')
+    assertEqual({ ...(await trial.page(store, target)), clock: 0 }, { ...fork, clock: 0 }, 'the fork')
+    assertEqual(formatRange(await store.find(target, 'key')), '3..3', 'the key in the fork')
+    assertEqual(await store.getSnapshot(target, 9), snapshotAt(3), 'the snapshot of the fork')
+    assertEqual([...((await store.getBlob(target, 'hash')) ?? [])], [1], 'the blob of the fork')
   }),
 
   define('interface', 'fork: is due by its own ticket, also while its source has a lease', async trial => {
@@ -292,7 +316,7 @@ export const forking: readonly ContractCase[] = [
     const program = trial.name('program')
     const target = trial.id('fork')
     await store.fork(source, 3, target, { ...FORK, ticket: { state: 's', due: { at: 'now', program } } })
-    same(
+    assertEqual(
       (await store.due([program], 10_000)).filter(id => id === target),
       [target],
       'what is due',
@@ -311,14 +335,14 @@ export const forking: readonly ContractCase[] = [
     const forks = handles.map((each, i) => each.fork(source, 5 + i, target, { ...FORK, principal: `p${i}` }))
     const [results] = await Promise.all([Promise.all(forks), append])
     const winner = results.indexOf('forked')
-    same(
+    assertEqual(
       results,
       handles.map((_, i) => (i === winner ? 'forked' : 'exists')),
       'the forks',
     )
     const { principal, head, batches } = await trial.page(store, target)
-    same([principal, head], [`p${winner}`, 5 + winner], 'the fork')
-    same(
+    assertEqual([principal, head], [`p${winner}`, 5 + winner], 'the fork')
+    assertEqual(
       batches.flatMap(({ body }) => textsOf(body)),
       Array.from({ length: head }, (_, i) => `${i + 1}`),
       'the entries of the fork',

@@ -1,5 +1,5 @@
 import type { LogStore } from '../store/log-store.ts'
-import { rejects, same } from './assert.ts'
+import { assertEqual, assertRejects } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { ALL, LONG_MS } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -34,14 +34,15 @@ export const invalidArguments: readonly ContractCase[] = [
         'a place of a fork': () => store.fork(streamId, n, trial.id('fork'), fork),
         'a limit of a list': () => store.list(null, n),
       }
-      for (const [label, call] of Object.entries(invalidCalls)) await rejects(call(), 'invalid', `${label} of ${n}`)
+      for (const [label, call] of Object.entries(invalidCalls))
+        await assertRejects(call(), 'invalid', `${label} of ${n}`)
     }
     for (const ttlMs of INVALID_COUNTS.filter(n => n !== 0.5)) {
-      await rejects(store.claim(streamId, 'me', ttlMs, true), 'invalid', `a claim for ${ttlMs} ms`)
-      await rejects(store.renew(streamId, 'e', ttlMs), 'invalid', `a renewal for ${ttlMs} ms`)
+      await assertRejects(store.claim(streamId, 'me', ttlMs, true), 'invalid', `a claim for ${ttlMs} ms`)
+      await assertRejects(store.renew(streamId, 'e', ttlMs), 'invalid', `a renewal for ${ttlMs} ms`)
     }
     const { head, lease } = await trial.head(store, streamId)
-    same([head, lease], [0, null], 'the head and the lease after the invalid calls')
+    assertEqual([head, lease], [0, null], 'the head and the lease after the invalid calls')
   }),
 
   define('interface', 'rejects inexact deadlines as invalid', async trial => {
@@ -50,13 +51,21 @@ export const invalidArguments: readonly ContractCase[] = [
     const { version } = await trial.head(store, streamId)
     for (const at of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 53), 1e300]) {
       const due = { at, program: null }
-      await rejects(store.append(streamId, batch('a'), guest(), move(version, 's', due)), 'invalid', `a due at ${at}`)
+      await assertRejects(
+        store.append(streamId, batch('a'), guest(), move(version, 's', due)),
+        'invalid',
+        `a due at ${at}`,
+      )
       const fork = { principal: null, ticket: { state: '', due }, closing: null }
-      await rejects(store.fork(streamId, 0, trial.id('fork'), fork), 'invalid', `a fork that is due at ${at}`)
+      await assertRejects(store.fork(streamId, 0, trial.id('fork'), fork), 'invalid', `a fork that is due at ${at}`)
     }
     const last = move(version, 's', { at: Number.MAX_SAFE_INTEGER, program: null })
-    same((await store.append(streamId, batch('a'), guest(), last)).outcome, 'appended', 'the last deadline there is')
-    same((await store.due([], 1000)).includes(streamId), false, 'whether it is due')
+    assertEqual(
+      (await store.append(streamId, batch('a'), guest(), last)).outcome,
+      'appended',
+      'the last deadline there is',
+    )
+    assertEqual((await store.due([], 1000)).includes(streamId), false, 'whether it is due')
   }),
 
   define('interface', 'rejects names with lone surrogates as invalid', async trial => {
@@ -91,7 +100,7 @@ export const invalidArguments: readonly ContractCase[] = [
         remove: () => store.remove(name),
       }
       for (const [label, call] of Object.entries(invalidCalls)) {
-        await rejects(call(), 'invalid', `${label}, of ${JSON.stringify(name)}`)
+        await assertRejects(call(), 'invalid', `${label}, of ${JSON.stringify(name)}`)
       }
     }
   }),

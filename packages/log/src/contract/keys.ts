@@ -1,5 +1,5 @@
 import type { LogStore } from '../store/log-store.ts'
-import { describeAppend, range, same } from './assert.ts'
+import { assertEqual, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest, move } from './writer.ts'
 
@@ -14,18 +14,22 @@ export const keys: readonly ContractCase[] = [
     await store.append(streamId, batch('b', 'c'), guest('key'))
     await store.append(streamId, batch('d'), guest('other'))
     for (const each of [store, other]) {
-      same(range(await each.find(streamId, 'key')), '2..3', 'the sequences of a key')
-      same(range(await each.find(streamId, 'other')), '4..4', 'the sequences of another key')
-      same(await each.find(streamId, 'unknown'), undefined, 'an unknown key')
-      same(await each.find(streamId, writer.epoch), undefined, 'an epoch, which is no key')
-      same(await each.find(neighbour, 'key'), undefined, 'the key in another log')
+      assertEqual(formatRange(await each.find(streamId, 'key')), '2..3', 'the sequences of a key')
+      assertEqual(formatRange(await each.find(streamId, 'other')), '4..4', 'the sequences of another key')
+      assertEqual(await each.find(streamId, 'unknown'), undefined, 'an unknown key')
+      assertEqual(await each.find(streamId, writer.epoch), undefined, 'an epoch, which is no key')
+      assertEqual(await each.find(neighbour, 'key'), undefined, 'the key in another log')
     }
-    same(
+    assertEqual(
       describeAppend(await other.append(neighbour, batch('x'), guest('key'))),
       'appended 1..1',
       'the same key in another log',
     )
-    same(describeAppend(await other.append(streamId, batch('y'), guest('key'))), 'duplicate 2..3', 'the key again')
+    assertEqual(
+      describeAppend(await other.append(streamId, batch('y'), guest('key'))),
+      'duplicate 2..3',
+      'the key again',
+    )
   }),
 
   define(
@@ -42,13 +46,13 @@ export const keys: readonly ContractCase[] = [
         )
         const expectedRange = `${round}..${round}`
         const results = (await Promise.all(sends)).map(describeAppend).sort()
-        same(
+        assertEqual(
           results,
           [`appended ${expectedRange}`, ...Array(3).fill(`duplicate ${expectedRange}`)],
           'the appends under one key',
         )
       }
-      same((await trial.head(store, streamId)).head, 6, 'the head')
+      assertEqual((await trial.head(store, streamId)).head, 6, 'the head')
     },
   ),
 
@@ -63,11 +67,11 @@ export const keys: readonly ContractCase[] = [
       const sends = [writer.append(batch('x', 'y'), ticket), other.append(streamId, batch('x', 'y'), by, ticket)]
       const results = (await Promise.all(sends)).map(describeAppend).sort()
       const expectedRange = `${2 * round - 1}..${2 * round}`
-      same(results, [`appended ${expectedRange}`, `duplicate ${expectedRange}`], 'the two sends')
+      assertEqual(results, [`appended ${expectedRange}`, `duplicate ${expectedRange}`], 'the two sends')
       writer.counter = by.counter
       writer.lastAcked = { ...by.lastAcked, sequence: 2 * round, epoch: writer.epoch }
     }
-    same((await trial.head(store, streamId)).head, 12, 'the head')
+    assertEqual((await trial.head(store, streamId)).head, 12, 'the head')
   }),
 
   define(5, 'a duplicate does not move the ticket again', async trial => {
@@ -83,15 +87,23 @@ export const keys: readonly ContractCase[] = [
     const due = { at: 'now', program: trial.name('program') } as const
     for (const ifVersion of [version, second, before.version]) {
       const again = move(ifVersion, 'again', due)
-      same(
+      assertEqual(
         describeAppend(await store.append(streamId, batch('a'), guest('key'), again)),
         'duplicate 1..1',
         "a guest's again",
       )
-      same(describeAppend(await store.append(streamId, batch('b'), by, again)), 'duplicate 2..2', "a writer's again")
+      assertEqual(
+        describeAppend(await store.append(streamId, batch('b'), by, again)),
+        'duplicate 2..2',
+        "a writer's again",
+      )
     }
-    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...before, clock: 0 }, 'the log after the duplicates')
-    same((await store.due([due.program], 1000)).includes(streamId), false, 'whether the log became due')
+    assertEqual(
+      { ...(await trial.page(store, streamId)), clock: 0 },
+      { ...before, clock: 0 },
+      'the log after the duplicates',
+    )
+    assertEqual((await store.due([due.program], 1000)).includes(streamId), false, 'whether the log became due')
   }),
 
   define(5, "a writer's append is recognised by its counter until the next one is appended", async trial => {
@@ -100,21 +112,25 @@ export const keys: readonly ContractCase[] = [
     const writer = await trial.writer(store, streamId)
     const first = writer.by
     await writer.append(batch('a', 'b'))
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('other'), first)),
       'duplicate 1..2',
       'the counter with another body',
     )
     await store.append(streamId, batch('c'), guest())
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('a', 'b'), first)),
       'duplicate 1..2',
       "again, after a guest's append",
     )
     const second = writer.by
     await writer.append(batch('d'))
-    same(describeAppend(await store.append(streamId, batch('a', 'b'), first)), 'fenced', 'an append before the last')
-    same(describeAppend(await store.append(streamId, batch('d'), second)), 'duplicate 4..4', 'the last')
-    same((await trial.head(store, streamId)).head, 4, 'the head')
+    assertEqual(
+      describeAppend(await store.append(streamId, batch('a', 'b'), first)),
+      'fenced',
+      'an append before the last',
+    )
+    assertEqual(describeAppend(await store.append(streamId, batch('d'), second)), 'duplicate 4..4', 'the last')
+    assertEqual((await trial.head(store, streamId)).head, 4, 'the head')
   }),
 ]

@@ -1,5 +1,5 @@
 import type { Listed, LogStore } from '../store/log-store.ts'
-import { assertionError, codeOf, holds, same } from './assert.ts'
+import { assertEqual, assertionError, assertTrue, codeOf } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOfChunks, guest, move } from './writer.ts'
@@ -15,8 +15,8 @@ export const listing: readonly ContractCase[] = [
     await store.append(streamId, batch('c'), guest())
     const { head, ticket, createdAt, touchedAt } = await trial.head(store, streamId)
     const expected = { streams: [{ streamId, head, ticket, createdAt, touchedAt }], next: null }
-    same(await store.list(principal, 10), expected, 'the list')
-    same([head, ticket], [3, 'the ticket'], 'the log')
+    assertEqual(await store.list(principal, 10), expected, 'the list')
+    assertEqual([head, ticket], [3, 'the ticket'], 'the log')
   }),
 
   define('interface', 'list: a line has the current ticket, whatever its size', async trial => {
@@ -29,8 +29,8 @@ export const listing: readonly ContractCase[] = [
       const about = { title, metadata: { notes: 'é'.repeat(2000), deep: [[[[]]]] } }
       const state = JSON.stringify({ about, line: `${'a line '.repeat(22)}🙂` })
       await store.append(streamId, batchOfChunks({ type: 'session-info', ...about }), guest(), move(version, state))
-      same(await shown(), [state], 'the tickets of the list')
-      same((await trial.head(store, streamId)).ticket, state, 'the ticket of the log')
+      assertEqual(await shown(), [state], 'the tickets of the list')
+      assertEqual((await trial.head(store, streamId)).ticket, state, 'the ticket of the log')
     }
   }),
 
@@ -43,14 +43,14 @@ export const listing: readonly ContractCase[] = [
       await trial.tick(store, ids[0] as string)
     }
     const [a, b, c, d] = ids as [string, string, string, string]
-    same(await idsOf(store, principal), [d, c, b, a], 'logs in the order of their making')
+    assertEqual(await idsOf(store, principal), [d, c, b, a], 'logs in the order of their making')
     await touch(trial, store, b)
     await trial.tick(store, b)
     await store.append(a, batch('x'), guest())
     await store.claim(c, 'me', 1000, false)
-    same(await idsOf(store, principal), [b, d, c, a], 'the list after one log was touched')
+    assertEqual(await idsOf(store, principal), [b, d, c, a], 'the list after one log was touched')
     await touch(trial, store, a)
-    same(await idsOf(store, principal), [a, b, d, c], 'the list after another log was touched')
+    assertEqual(await idsOf(store, principal), [a, b, d, c], 'the list after another log was touched')
   }),
 
   define('interface', 'list: pages of any size return every log once, also with equal times', async trial => {
@@ -58,14 +58,15 @@ export const listing: readonly ContractCase[] = [
     const principal = trial.name('ann')
     const ids = await Promise.all(Array.from({ length: 13 }, (_, i) => trial.log(store, `log-${i}`, principal)))
     const whole = await linesOf(store, principal, 100)
-    same(whole.map(({ streamId }) => streamId).sort(), [...ids].sort(), 'the logs of one page')
+    assertEqual(whole.map(({ streamId }) => streamId).sort(), [...ids].sort(), 'the logs of one page')
     const times = whole.map(({ touchedAt }) => touchedAt)
-    same(
+    assertEqual(
       times,
       [...times].sort((x, y) => y - x),
       'the times, the last first',
     )
-    for (const size of [1, 2, 5, 12, 13, 14]) same(await linesOf(store, principal, size), whole, `pages of ${size}`)
+    for (const size of [1, 2, 5, 12, 13, 14])
+      assertEqual(await linesOf(store, principal, size), whole, `pages of ${size}`)
   }),
 
   define('interface', 'list: each principal, also null, has a separate list', async trial => {
@@ -73,21 +74,21 @@ export const listing: readonly ContractCase[] = [
     const [ann, bob] = [trial.name('ann'), trial.name('bob')]
     const ofAnn = await trial.log(store, 'of-ann', ann)
     const ofBob = await trial.log(store, 'of-bob', bob)
-    const ofNobody = await trial.log(store, 'of-nobody')
+    const withoutOwner = await trial.log(store, 'of-nobody')
     const ofEmpty = await trial.log(store, 'of-empty', '')
     const ofNull = await trial.log(store, 'of-null', 'null')
-    same(await idsOf(store, ann), [ofAnn], 'the logs of one')
-    same(await idsOf(store, bob), [ofBob], 'the logs of another')
-    same(await idsOf(store, trial.name('nobody')), [], 'the logs of a principal without logs')
+    assertEqual(await idsOf(store, ann), [ofAnn], 'the logs of one')
+    assertEqual(await idsOf(store, bob), [ofBob], 'the logs of another')
+    assertEqual(await idsOf(store, trial.name('nobody')), [], 'the logs of a principal without logs')
     const listAll = async (principal: string | null) =>
-      (await idsOf(store, principal)).filter(id => [ofAnn, ofBob, ofNobody, ofEmpty, ofNull].includes(id))
-    same(await listAll(null), [ofNobody], 'the logs without a principal')
-    same(await listAll(''), [ofEmpty], 'the logs of the empty name')
-    same(await listAll('null'), [ofNull], "the logs of the name 'null'")
+      (await idsOf(store, principal)).filter(id => [ofAnn, ofBob, withoutOwner, ofEmpty, ofNull].includes(id))
+    assertEqual(await listAll(null), [withoutOwner], 'the logs without a principal')
+    assertEqual(await listAll(''), [ofEmpty], 'the logs of the empty name')
+    assertEqual(await listAll('null'), [ofNull], "the logs of the name 'null'")
     const target = trial.id('fork')
     const ticket = { state: '', due: { at: null, program: null } }
     await store.fork(ofAnn, 0, target, { principal: bob, ticket, closing: null })
-    same(
+    assertEqual(
       [await idsOf(store, ann), (await idsOf(store, bob)).sort()],
       [[ofAnn], [ofBob, target].sort()],
       'the lists after a fork',
@@ -103,26 +104,26 @@ export const listing: readonly ContractCase[] = [
       await trial.tick(store, ids[0] as string)
     }
     const first = await store.list(principal, 2)
-    same(
+    assertEqual(
       first.streams.map(({ streamId }) => streamId),
       ids.slice(0, 2),
       'the first page',
     )
     await store.remove(ids[1] as string)
     const second = await store.list(principal, 2, first.next ?? '')
-    same(
+    assertEqual(
       second.streams.map(({ streamId }) => streamId),
       ids.slice(2, 4),
       'the page after a log that was removed',
     )
     await touch(trial, store, ids[3] as string)
     const third = await store.list(principal, 9, second.next ?? '')
-    same(
+    assertEqual(
       third.streams.map(({ streamId }) => streamId),
       ids.slice(4),
       'the page after a log that was touched',
     )
-    same(
+    assertEqual(
       await idsOf(store, principal),
       [3, 0, 2, 4, 5].map(i => ids[i]),
       'the whole list',
@@ -158,9 +159,9 @@ export const listing: readonly ContractCase[] = [
           throw assertionError(`the token ${JSON.stringify(token)}: found the rejection ${error}`)
       })
       const strangers = page?.streams.filter(({ streamId }) => !annLogs.includes(streamId)) ?? []
-      same(strangers, [], `the logs of others that the token ${JSON.stringify(token)} opened`)
+      assertEqual(strangers, [], `the logs of others that the token ${JSON.stringify(token)} opened`)
     }
-    same((await idsOf(store, ann)).sort(), annLogs.sort(), 'the list after the invalid tokens')
+    assertEqual((await idsOf(store, ann)).sort(), annLogs.sort(), 'the list after the invalid tokens')
   }),
 ]
 
@@ -170,8 +171,8 @@ async function linesOf(store: LogStore, principal: string | null, size: number):
   let after: string | undefined
   for (let pages = 0; pages < 10_000; pages++) {
     const { streams, next } = await store.list(principal, size, after)
-    holds(streams.length <= size, `a page has no more than ${size} logs`, streams.length)
-    holds(streams.length > 0 || next === null, 'an empty page is the last', next)
+    assertTrue(streams.length <= size, `a page has no more than ${size} logs`, streams.length)
+    assertTrue(streams.length > 0 || next === null, 'an empty page is the last', next)
     lines.push(...streams)
     if (next === null) return lines
     after = next
@@ -185,5 +186,5 @@ const idsOf = async (store: LogStore, principal: string | null): Promise<string[
 async function touch(trial: Trial, store: LogStore, streamId: string): Promise<void> {
   const { version } = await trial.head(store, streamId)
   const result = await store.append(streamId, batch('touch'), guest(), move(version, 'touched'))
-  same(result.outcome, 'appended', 'an append that moves the ticket')
+  assertEqual(result.outcome, 'appended', 'an append that moves the ticket')
 }

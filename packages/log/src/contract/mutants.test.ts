@@ -53,7 +53,7 @@ describe('the contract detects', () => {
     tried++
     for (const title of failures.keys()) useful.add(title)
     for (const [title, expected] of Object.entries(mutant.caught)) {
-      const each = contract.find(one => one.title === title)
+      const each = contract.find(contractCase => contractCase.title === title)
       expect(each, title).toBeDefined()
       const failure = failures.get(title)
       expect(failure?.name, `${title}: passed`).toBe('AssertionError')

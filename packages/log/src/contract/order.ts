@@ -1,5 +1,5 @@
 import type { LogStore, StoredBatch } from '../store/log-store.ts'
-import { describeAppend, holds, range, same } from './assert.ts'
+import { assertEqual, assertTrue, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
@@ -14,56 +14,60 @@ export const order: readonly ContractCase[] = [
     const streamId = await trial.log(store, 'log', 'ann')
     const page = await trial.page(store, streamId)
     const { incarnation, head, mark, floor, version, ticket, principal, lease, batches, truncated } = page
-    same(
+    assertEqual(
       { head, mark, floor, ticket, principal, lease, batches, truncated },
       { head: 0, mark: '0', floor: 0, ticket: '', principal: 'ann', lease: null, batches: [], truncated: null },
       'an empty log',
     )
-    holds(/^[\w-]+$/.test(incarnation), 'an incarnation has the letters of a cursor', incarnation)
-    holds(incarnation !== before.incarnation, 'two logs have an incarnation each', incarnation)
-    same(version, `0.${incarnation}.0`, 'the version of a ticket that never moved')
-    same(page.touchedAt, page.createdAt, 'touchedAt of a new log')
-    holds(before.clock <= page.createdAt && page.createdAt <= page.clock, 'createdAt is a time by the store', page)
+    assertTrue(/^[\w-]+$/.test(incarnation), 'an incarnation has the letters of a cursor', incarnation)
+    assertTrue(incarnation !== before.incarnation, 'two logs have an incarnation each', incarnation)
+    assertEqual(version, `0.${incarnation}.0`, 'the version of a ticket that never moved')
+    assertEqual(page.touchedAt, page.createdAt, 'touchedAt of a new log')
+    assertTrue(before.clock <= page.createdAt && page.createdAt <= page.clock, 'createdAt is a time by the store', page)
 
-    same(await store.create(streamId, 'bob'), false, 'create of a log that is there')
-    same({ ...(await trial.page(store, streamId)), clock: 0 }, { ...page, clock: 0 }, 'the log after a second create')
+    assertEqual(await store.create(streamId, 'bob'), false, 'create of a log that is there')
+    assertEqual(
+      { ...(await trial.page(store, streamId)), clock: 0 },
+      { ...page, clock: 0 },
+      'the log after a second create',
+    )
   }),
 
   define('interface', 'one of several concurrent creates makes the log', async trial => {
     const handles = await trial.opened(HANDLES)
     const streamId = trial.id()
     const created = await Promise.all(handles.map((store, i) => store.create(streamId, `p${i}`)))
-    same(created.filter(Boolean).length, 1, 'the creates that made the log')
+    assertEqual(created.filter(Boolean).length, 1, 'the creates that made the log')
     const { principal } = await trial.head(handles[0] as LogStore, streamId)
-    same(principal, `p${created.indexOf(true)}`, 'the principal is that of the create which made it')
+    assertEqual(principal, `p${created.indexOf(true)}`, 'the principal is that of the create which made it')
   }),
 
   define('interface', 'only create and fork make a log; other calls report it as missing', async trial => {
     const store = await trial.open()
     const streamId = trial.id()
     const by = { epoch: 'e', counter: 1, lastAcked: { sequence: 0, incarnation: 'i', epoch: '0' } }
-    same(describeAppend(await store.append(streamId, batch('a'), by)), 'fenced', "a writer's append")
-    same(describeAppend(await store.append(streamId, batch('a'), guest())), 'moved', "a guest's append")
+    assertEqual(describeAppend(await store.append(streamId, batch('a'), by)), 'fenced', "a writer's append")
+    assertEqual(describeAppend(await store.append(streamId, batch('a'), guest())), 'moved', "a guest's append")
     const ticket = move('0.i.0', 's')
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('a'), guest(), ticket)),
       'moved',
       "a guest's append with a ticket",
     )
-    same(await store.claim(streamId, 'me', 1000, true), { outcome: 'absent' }, 'claim')
-    same(await store.renew(streamId, 'e', 1000), undefined, 'renew')
+    assertEqual(await store.claim(streamId, 'me', 1000, true), { outcome: 'absent' }, 'claim')
+    assertEqual(await store.renew(streamId, 'e', 1000), undefined, 'renew')
     await store.release(streamId, 'e')
     await store.trim(streamId, 3)
     await store.putSnapshot(streamId, { sequence: 0, mark: '0', version: 1, body: '{}' }, 3)
     await store.putBlob(streamId, 'h', new Uint8Array([1]))
-    same(await store.find(streamId, 'k'), undefined, 'find')
-    same(await store.getSnapshot(streamId, 10), undefined, 'getSnapshot')
-    same(await store.getBlob(streamId, 'h'), undefined, 'getBlob')
-    same(await store.remove(streamId), false, 'remove')
-    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 9 }), undefined, 'read')
-    same(await store.create(streamId, null), true, 'create after calls on an absent log')
-    same(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that came before its log')
-    same(await store.getBlob(streamId, 'h'), undefined, 'a blob that came before its log')
+    assertEqual(await store.find(streamId, 'k'), undefined, 'find')
+    assertEqual(await store.getSnapshot(streamId, 10), undefined, 'getSnapshot')
+    assertEqual(await store.getBlob(streamId, 'h'), undefined, 'getBlob')
+    assertEqual(await store.remove(streamId), false, 'remove')
+    assertEqual(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 9 }), undefined, 'read')
+    assertEqual(await store.create(streamId, null), true, 'create after calls on an absent log')
+    assertEqual(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that came before its log')
+    assertEqual(await store.getBlob(streamId, 'h'), undefined, 'a blob that came before its log')
   }),
 
   define(1, 'sequences start at 1 without gaps, and each batch is contiguous', async trial => {
@@ -71,11 +75,11 @@ export const order: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
     const nonce = guest()
-    same(describeAppend(await writer.append(batch('a', 'b', 'c'))), 'appended 1..3', 'the first append')
-    same(describeAppend(await store.append(streamId, batch('d'), nonce)), 'appended 4..4', "a guest's append")
-    same(describeAppend(await writer.append(batch('e', 'f'))), 'appended 5..6', 'the next append')
+    assertEqual(describeAppend(await writer.append(batch('a', 'b', 'c'))), 'appended 1..3', 'the first append')
+    assertEqual(describeAppend(await store.append(streamId, batch('d'), nonce)), 'appended 4..4', "a guest's append")
+    assertEqual(describeAppend(await writer.append(batch('e', 'f'))), 'appended 5..6', 'the next append')
     const { batches, head, mark, truncated } = await trial.page(store, streamId)
-    same(
+    assertEqual(
       batches.map(({ first, last, mark, body }) => ({ first, last, mark, body })),
       [
         { first: 1, last: 3, mark: writer.epoch, body: batch('a', 'b', 'c').body },
@@ -84,7 +88,7 @@ export const order: readonly ContractCase[] = [
       ],
       'the batches',
     )
-    same({ head, mark, truncated }, { head: 6, mark: writer.epoch, truncated: null }, 'the head')
+    assertEqual({ head, mark, truncated }, { head: 6, mark: writer.epoch, truncated: null }, 'the head')
   }),
 
   define(1, 'concurrent appends get contiguous batches without gap or overlap', async trial => {
@@ -93,10 +97,10 @@ export const order: readonly ContractCase[] = [
     const acked = (await Promise.all(handles.map((store, i) => appendRounds(store, streamId, `${i}`)))).flat()
     const { batches, head } = await trial.page(handles[0] as LogStore, streamId)
     gapFree(batches, head)
-    const stored = batches.map(found => `${range(found)} ${textsOf(found.body).join()}`)
-    const acknowledged = acked.map(({ first, last, texts }) => `${range({ first, last })} ${texts.join()}`)
+    const stored = batches.map(found => `${formatRange(found)} ${textsOf(found.body).join()}`)
+    const acknowledged = acked.map(({ first, last, texts }) => `${formatRange({ first, last })} ${texts.join()}`)
     const inOrder = (a: string, b: string) => Number.parseInt(a, 10) - Number.parseInt(b, 10)
-    same(stored, acknowledged.sort(inOrder), 'the log, compared with the acknowledgements')
+    assertEqual(stored, acknowledged.sort(inOrder), 'the log, compared with the acknowledgements')
   }),
 
   define(1, 'a page is a consistent read while other writers append', async trial => {
@@ -106,17 +110,17 @@ export const order: readonly ContractCase[] = [
     const work = Promise.all(writers.map((store, i) => appendRounds(store, streamId, `${i}`))).finally(() => {
       writing = false
     })
-    const look = async () => {
+    const readWhileWriting = async () => {
       let known: readonly StoredBatch[] = []
       while (writing) {
         const { batches, head, mark } = await trial.page(reader, streamId)
         gapFree(batches, head)
-        same(batches.slice(0, known.length), known, 'what was read once')
-        same(mark, batches.at(-1)?.mark ?? '0', 'the mark of the head')
+        assertEqual(batches.slice(0, known.length), known, 'what was read once')
+        assertEqual(mark, batches.at(-1)?.mark ?? '0', 'the mark of the head')
         known = batches
       }
     }
-    await Promise.all([work, look()])
+    await Promise.all([work, readWhileWriting()])
   }),
 
   define(1, 'timestamps come from the clock of the store and never decrease', async trial => {
@@ -151,14 +155,14 @@ export const order: readonly ContractCase[] = [
     const store = await trial.open()
     const ids = await Promise.all(['a', 'b', 'c'].map(label => trial.log(store, label)))
     const results = await Promise.all(ids.flatMap(id => [1, 2].map(() => store.append(id, batch(id), guest()))))
-    same(
+    assertEqual(
       results.map(describeAppend).sort(),
       [1, 2].flatMap(n => ids.map(() => `appended ${n}..${n}`)).sort(),
       'the appends',
     )
     for (const id of ids) {
       const { batches } = await trial.page(store, id)
-      same(
+      assertEqual(
         batches.flatMap(({ body }) => textsOf(body)),
         [id, id],
         'the entries of one log',
@@ -178,7 +182,8 @@ async function appendRounds(store: LogStore, streamId: string, actor: string): P
   for (let round = 0; round < ROUNDS; round++) {
     const texts = Array.from({ length: 1 + (round % 4) }, (_, i) => `${actor}-${round}-${i}`)
     const result = await store.append(streamId, batch(...texts), guest())
-    if (result.outcome !== 'appended') same(describeAppend(result), 'appended', 'an append that nothing stands against')
+    if (result.outcome !== 'appended')
+      assertEqual(describeAppend(result), 'appended', 'an append that nothing stands against')
     else acked.push({ first: result.first, last: result.last, texts })
   }
   return acked
@@ -187,14 +192,18 @@ async function appendRounds(store: LogStore, streamId: string, actor: string): P
 function gapFree(batches: readonly StoredBatch[], head: number): void {
   let last = 0
   for (const found of batches) {
-    same(found.first, last + 1, `the first sequence of the batch after ${last}`)
-    same(found.last - found.first + 1, textsOf(found.body).length, `the entries of the batch at ${range(found)}`)
+    assertEqual(found.first, last + 1, `the first sequence of the batch after ${last}`)
+    assertEqual(
+      found.last - found.first + 1,
+      textsOf(found.body).length,
+      `the entries of the batch at ${formatRange(found)}`,
+    )
     last = found.last
   }
-  same(head, last, 'the head')
+  assertEqual(head, last, 'the head')
 }
 
 function neverBack(times: readonly number[]): void {
   for (const [i, time] of times.entries())
-    holds(i === 0 ? time > 0 : time >= (times[i - 1] as number), 'timestamps never decrease', times)
+    assertTrue(i === 0 ? time > 0 : time >= (times[i - 1] as number), 'timestamps never decrease', times)
 }

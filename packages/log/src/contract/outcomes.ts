@@ -2,7 +2,7 @@
 // the first check, and then verifies the state of the log.
 
 import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, WriterAppend } from '../store/log-store.ts'
-import { describeAppend, holds, same } from './assert.ts'
+import { assertEqual, assertTrue, describeAppend } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest, move } from './writer.ts'
@@ -129,13 +129,17 @@ async function sceneOf(trial: Trial, store: LogStore, label: string): Promise<Sc
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)
   const { version } = await trial.head(store, streamId)
-  same(describeAppend(await writer.append(batch('a'), move(version, 'old'))), 'appended 1..1', 'the first append')
-  same(
+  assertEqual(
+    describeAppend(await writer.append(batch('a'), move(version, 'old'))),
+    'appended 1..1',
+    'the first append',
+  )
+  assertEqual(
     describeAppend(await store.append(streamId, batch('b', 'c'), guest('known'))),
     'appended 2..3',
     "a guest's append",
   )
-  same(describeAppend(await writer.append(batch('d', 'e'))), 'appended 4..5', "the writer's last append")
+  assertEqual(describeAppend(await writer.append(batch('d', 'e'))), 'appended 4..5', "the writer's last append")
   return { store, streamId, writer, before: await trial.page(store, streamId) }
 }
 
@@ -152,12 +156,12 @@ async function tryAppend(
   const version = faults.ticket === 'right' ? before.version : `1.${before.incarnation}.another`
   const ticket = faults.ticket === 'none' ? undefined : move(version, 'next')
   const result = await store.append(streamId, added, by, ticket)
-  same(describeAppend(result), outcome, `an append with ${faultText}`)
+  assertEqual(describeAppend(result), outcome, `an append with ${faultText}`)
   const after = await trial.page(store, streamId)
   if (result.outcome === 'appended') wasAppended(before, after, ticket, by, faultText)
   else if (result.outcome === 'regressed') await hasRegressed(scene, after, faultText)
   else {
-    same({ ...after, clock: 0 }, { ...before, clock: 0 }, `the log after an append with ${faultText}`)
+    assertEqual({ ...after, clock: 0 }, { ...before, clock: 0 }, `the log after an append with ${faultText}`)
     await expectUnchanged(scene, result, added, by, faultText)
   }
 }
@@ -172,14 +176,18 @@ function wasAppended(
   const mark = 'epoch' in by ? by.epoch : by.nonce
   const moved = { ticket: 'next', version: `6.${before.incarnation}.${mark}` }
   const expected = ticket === undefined ? { ticket: before.ticket, version: before.version } : moved
-  same({ ticket: after.ticket, version: after.version }, expected, `the ticket after an append with ${faultText}`)
-  same([after.head, after.mark], [6, mark], `the head after an append with ${faultText}`)
-  same(after.batches.slice(0, -1), before.batches, 'what was there before')
+  assertEqual(
+    { ticket: after.ticket, version: after.version },
+    expected,
+    `the ticket after an append with ${faultText}`,
+  )
+  assertEqual([after.head, after.mark], [6, mark], `the head after an append with ${faultText}`)
+  assertEqual(after.batches.slice(0, -1), before.batches, 'what was there before')
 }
 
 /** Expects that a regressed log has its entries under a new incarnation, and that its writer is fenced. */
 async function hasRegressed({ store, streamId, writer, before }: Scene, after: Page, faultText: string): Promise<void> {
-  holds(after.incarnation !== before.incarnation, `a new incarnation after an append with ${faultText}`)
+  assertTrue(after.incarnation !== before.incarnation, `a new incarnation after an append with ${faultText}`)
   const kept = ({ head, mark, floor, version, ticket, batches }: Page) => ({
     head,
     mark,
@@ -188,9 +196,9 @@ async function hasRegressed({ store, streamId, writer, before }: Scene, after: P
     ticket,
     batches,
   })
-  same(kept(after), kept(before), `all but the incarnation after an append with ${faultText}`)
+  assertEqual(kept(after), kept(before), `all but the incarnation after an append with ${faultText}`)
   const again = { ...writer.by, lastAcked: { ...writer.lastAcked, incarnation: after.incarnation } }
-  same(
+  assertEqual(
     describeAppend(await store.append(streamId, batch('x'), again)),
     'fenced',
     'the next append of a writer that has regressed',
@@ -207,7 +215,7 @@ async function expectUnchanged(
 ): Promise<void> {
   const repaired = outcome === 'too-large' || outcome === 'moved' ? by : writer.by
   const next = await store.append(streamId, batch('right'), repaired, move(before.version, 'right'))
-  same(
+  assertEqual(
     describeAppend(next),
     'appended 6..6',
     `an append with nothing wrong after one of ${added.body.length} bytes with ${faultText}`,

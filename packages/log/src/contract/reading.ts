@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
-import { describeAppend, holds, range, same } from './assert.ts'
+import { assertEqual, assertTrue, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { ALL, HEAD_ONLY, type Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest } from './writer.ts'
@@ -13,8 +13,8 @@ export const reading: readonly ContractCase[] = [
     for (const [sequence, ranges] of expected.entries()) {
       for (const cursor of [{ sequence }, at(sequence)]) {
         const page = await trial.page(store, streamId, cursor)
-        same(page.truncated, null, `a cursor at ${sequence}`)
-        same(page.batches.map(range).join(' '), ranges, `the batches after ${sequence}`)
+        assertEqual(page.truncated, null, `a cursor at ${sequence}`)
+        assertEqual(page.batches.map(formatRange).join(' '), ranges, `the batches after ${sequence}`)
       }
     }
   }),
@@ -47,7 +47,11 @@ export const reading: readonly ContractCase[] = [
       await truncates(trial, store, streamId, { sequence }, 'past-head')
     }
     await writer.append(batch('g'))
-    same((await trial.page(store, streamId, { sequence: 7 })).truncated, null, 'the cursor once the log has grown')
+    assertEqual(
+      (await trial.page(store, streamId, { sequence: 7 })).truncated,
+      null,
+      'the cursor once the log has grown',
+    )
 
     const empty = await trial.log(store, 'empty')
     await truncates(trial, store, empty, { sequence: 1 }, 'past-head')
@@ -63,8 +67,8 @@ export const reading: readonly ContractCase[] = [
     }
     for (const cursor of [at(3), { sequence: 3 }]) {
       const page = await trial.page(store, streamId, cursor)
-      same(page.truncated, null, 'a cursor at the floor')
-      same(page.batches.map(range).join(' '), '4..6', 'the batches after the floor')
+      assertEqual(page.truncated, null, 'a cursor at the floor')
+      assertEqual(page.batches.map(formatRange).join(' '), '4..6', 'the batches after the floor')
     }
     await truncates(trial, store, streamId, { ...at(3), epoch: 'another' }, 'epoch')
   }),
@@ -73,19 +77,23 @@ export const reading: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const cursor = await cursorOf(trial, store, streamId)
-    same(cursor.epoch, '0', 'the mark of an empty log')
-    same((await trial.page(store, streamId, cursor)).truncated, null, 'the cursor of an empty log')
+    assertEqual(cursor.epoch, '0', 'the mark of an empty log')
+    assertEqual((await trial.page(store, streamId, cursor)).truncated, null, 'the cursor of an empty log')
     await truncates(trial, store, streamId, { ...cursor, epoch: 'another' }, 'epoch')
     await store.append(streamId, batch('a'), guest())
     const page = await trial.page(store, streamId, cursor)
-    same([page.truncated, page.batches.map(range).join()], [null, '1..1'], 'the same cursor after an append')
+    assertEqual(
+      [page.truncated, page.batches.map(formatRange).join()],
+      [null, '1..1'],
+      'the same cursor after an append',
+    )
   }),
 
   define(2, 'a truncated page still contains the head', async trial => {
     const { store, streamId, at } = await three(trial)
     const { incarnation } = at(0)
     const { head, mark, floor, truncated, ...page } = await trial.page(store, streamId, { ...at(6), sequence: 9 })
-    same(
+    assertEqual(
       { head, mark, floor, truncated, incarnation: page.incarnation, version: page.version },
       { head: 6, mark: at(6).epoch, floor: 0, truncated: 'past-head', incarnation, version: `0.${incarnation}.0` },
       'the head of a truncated page',
@@ -96,7 +104,11 @@ export const reading: readonly ContractCase[] = [
     const { store, streamId, at } = await three(trial)
     const gives = async (limit: ReadLimit, ranges: string, cursor = at(0)) => {
       const page = await trial.page(store, streamId, cursor, limit)
-      same([page.batches.map(range).join(' '), page.head], [ranges, 6], `a read of ${limit.batches} batches`)
+      assertEqual(
+        [page.batches.map(formatRange).join(' '), page.head],
+        [ranges, 6],
+        `a read of ${limit.batches} batches`,
+      )
     }
     await gives({ ...ALL, batches: 1 }, '1..2')
     await gives({ ...ALL, batches: 2 }, '1..2 3..3')
@@ -104,7 +116,7 @@ export const reading: readonly ContractCase[] = [
     await gives({ ...ALL, batches: 1 }, '4..6', at(4))
     await gives(HEAD_ONLY, '')
     const past = await trial.page(store, streamId, { ...at(6), sequence: 9 }, HEAD_ONLY)
-    same(past.truncated, 'past-head', 'a read of the head alone still proves its cursor')
+    assertEqual(past.truncated, 'past-head', 'a read of the head alone still proves its cursor')
   }),
 
   define(8, 'a read stops after the batch that reaches the byte limit, and returns at least one batch', async trial => {
@@ -113,14 +125,18 @@ export const reading: readonly ContractCase[] = [
     for (let i = 0; i < 8; i++) await store.append(streamId, batchOf(1000), guest())
     const readSizes = async (bytes: number, sequence = 0, batches = ALL.batches) => {
       const page = await trial.page(store, streamId, { sequence }, { batches, bytes })
-      same(page.batches[0]?.first, sequence + 1, `the first batch of a read after ${sequence}`)
+      assertEqual(page.batches[0]?.first, sequence + 1, `the first batch of a read after ${sequence}`)
       return page.batches.length
     }
-    same([await readSizes(1), await readSizes(1, 7)], [1, 1], 'the batches of a read of one byte')
-    same(await readSizes(100_000), 8, 'the batches of a read of more bytes than there are')
+    assertEqual([await readSizes(1), await readSizes(1, 7)], [1, 1], 'the batches of a read of one byte')
+    assertEqual(await readSizes(100_000), 8, 'the batches of a read of more bytes than there are')
     const some = await readSizes(4000)
-    holds(some >= 2 && some <= 6, 'a read of 4,000 bytes gives about four batches of 1,000', some)
-    same([await readSizes(100_000, 0, 2), await readSizes(1, 0, 2)], [2, 1], 'the smaller of the two limits counts')
+    assertTrue(some >= 2 && some <= 6, 'a read of 4,000 bytes gives about four batches of 1,000', some)
+    assertEqual(
+      [await readSizes(100_000, 0, 2), await readSizes(1, 0, 2)],
+      [2, 1],
+      'the smaller of the two limits counts',
+    )
   }),
 
   define(2, 'reading page by page returns every batch once', async trial => {
@@ -129,7 +145,7 @@ export const reading: readonly ContractCase[] = [
     const writer = await trial.writer(store, streamId)
     for (let i = 0; i < 24; i++) {
       const one = batch(...Array.from({ length: 1 + (i % 3) }, (_, j) => `${i}-${j}`))
-      same(
+      assertEqual(
         describeAppend(await (i % 2 ? writer.append(one) : store.append(streamId, one, guest()))).slice(0, 8),
         'appended',
         'append',
@@ -145,13 +161,13 @@ export const reading: readonly ContractCase[] = [
       const paged = []
       for (;;) {
         const { batches, truncated, incarnation } = await trial.page(store, streamId, cursor, limit)
-        same(truncated, null, `a cursor at ${cursor.sequence}`)
+        assertEqual(truncated, null, `a cursor at ${cursor.sequence}`)
         const end = batches.at(-1)
         if (end === undefined || paged.length > whole.batches.length) break
         paged.push(...batches)
         cursor = { sequence: end.last, incarnation, epoch: end.mark }
       }
-      same(paged, whole.batches, `the log in pages of ${JSON.stringify(limit)}`)
+      assertEqual(paged, whole.batches, `the log in pages of ${JSON.stringify(limit)}`)
     }
   }),
 ]
@@ -181,7 +197,7 @@ async function truncates(
   reason: Page['truncated'],
 ): Promise<void> {
   const { truncated, batches } = await trial.page(store, streamId, after)
-  same({ truncated, batches }, { truncated: reason, batches: [] }, `a read after ${JSON.stringify(after)}`)
+  assertEqual({ truncated, batches }, { truncated: reason, batches: [] }, `a read after ${JSON.stringify(after)}`)
 }
 
 async function cursorOf(trial: Trial, store: LogStore, streamId: string, sequence?: number): Promise<Cursor> {

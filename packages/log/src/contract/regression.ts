@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
-import { describeAppend, holds, same } from './assert.ts'
+import { assertEqual, assertTrue, describeAppend } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG_MS, SHORT_MS, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -17,7 +17,7 @@ export const regression: readonly ContractCase[] = [
           const scene = await sceneOf(trial, store, `${floor}-${sequence}`)
           await store.trim(scene.streamId, floor)
           const result = await scene.appendAfter(scene.at(sequence))
-          same(
+          assertEqual(
             describeAppend(result),
             'appended 5..5',
             `an append whose last acknowledged is ${sequence}, with the floor ${floor}`,
@@ -31,7 +31,7 @@ export const regression: readonly ContractCase[] = [
     const store = await trial.open()
     const { streamId, at, appendAfter } = await sceneOf(trial, store, 'log')
     await store.trim(streamId, 4)
-    same(
+    assertEqual(
       describeAppend(await appendAfter(at(2))),
       'appended 5..5',
       'an append whose last acknowledged entry was trimmed',
@@ -53,14 +53,14 @@ export const regression: readonly ContractCase[] = [
     for (const [i, lostCursor] of lost.entries()) {
       const { streamId, at, appendAfter } = await sceneOf(trial, store, `log-${i}`)
       const cursor = lostCursor(at)
-      same(
+      assertEqual(
         describeAppend(await appendAfter(cursor)),
         'regressed',
         `an append with the last acknowledged ${JSON.stringify(cursor)}`,
       )
       const { incarnation, head } = await trial.head(store, streamId)
-      holds(incarnation !== at(0).incarnation, 'the incarnation is new', incarnation)
-      same(head, 4, 'the head')
+      assertTrue(incarnation !== at(0).incarnation, 'the incarnation is new', incarnation)
+      assertEqual(head, 4, 'the head')
     }
   }),
 
@@ -70,10 +70,10 @@ export const regression: readonly ContractCase[] = [
     await appendAfter({ ...at(4), sequence: 9 })
     for (const sequence of [0, 1, 2, 3, 4, 9]) {
       const { truncated, batches } = await trial.page(store, streamId, at(sequence))
-      same([truncated, batches], ['incarnation', []], `the cursor at ${sequence}`)
+      assertEqual([truncated, batches], ['incarnation', []], `the cursor at ${sequence}`)
     }
     const { truncated, batches } = await trial.page(store, streamId, { sequence: 4 })
-    same([truncated, batches], [null, []], 'a number, which proves nothing')
+    assertEqual([truncated, batches], [null, []], 'a number, which proves nothing')
   }),
 
   define(4, 'a new claim continues a regressed log after its last entry, with the same ticket', async trial => {
@@ -81,18 +81,22 @@ export const regression: readonly ContractCase[] = [
     const { streamId, epoch, at, appendAfter } = await sceneOf(trial, store, 'log')
     const { version } = await trial.head(store, streamId)
     await appendAfter({ ...at(4), sequence: 9 })
-    same(await store.renew(streamId, epoch, LONG_MS), undefined, 'renew of the epoch that regressed')
-    same(describeAppend(await appendAfter(at(4))), 'fenced', 'an append of the writer that regressed')
+    assertEqual(await store.renew(streamId, epoch, LONG_MS), undefined, 'renew of the epoch that regressed')
+    assertEqual(describeAppend(await appendAfter(at(4))), 'fenced', 'an append of the writer that regressed')
     const next = await trial.writer(store, streamId, LONG_MS, true)
-    same((await trial.head(store, streamId)).version, version, 'the version, with the incarnation in which it was set')
-    same(
+    assertEqual(
+      (await trial.head(store, streamId)).version,
+      version,
+      'the version, with the incarnation in which it was set',
+    )
+    assertEqual(
       describeAppend(await next.append(batch('e'), move(version, 'two'))),
       'appended 5..5',
       'an append of the next writer',
     )
     const { version: second, incarnation, ticket } = await trial.head(store, streamId)
-    same([second, ticket], [`5.${incarnation}.${next.epoch}`, 'two'], 'the ticket')
-    same(
+    assertEqual([second, ticket], [`5.${incarnation}.${next.epoch}`, 'two'], 'the ticket')
+    assertEqual(
       describeAppend(await store.append(streamId, batch('f'), guest('key'))),
       'duplicate 3..3',
       'a key from before the regression',
@@ -107,9 +111,13 @@ export const regression: readonly ContractCase[] = [
     const { version } = await trial.head(store, streamId)
     await writer.append(batch('a'), move(version, 's', { at: 'now', program }))
     writer.lastAcked = { ...writer.lastAcked, sequence: 9 }
-    same(describeAppend(await writer.append(batch('b'))), 'regressed', 'an append with a lost entry')
+    assertEqual(describeAppend(await writer.append(batch('b'))), 'regressed', 'an append with a lost entry')
     await trial.reach(store, streamId, writer.until)
-    same(await store.due([program], 1000).then(ids => ids.filter(id => id === streamId)), [streamId], 'what is due')
+    assertEqual(
+      await store.due([program], 1000).then(ids => ids.filter(id => id === streamId)),
+      [streamId],
+      'what is due',
+    )
   }),
 ]
 

@@ -1,5 +1,5 @@
 import type { Fork, LogStore, Page } from '../store/log-store.ts'
-import { codeOf, describeAppend, holds, rejects, same } from './assert.ts'
+import { assertEqual, assertRejects, assertTrue, codeOf, describeAppend } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -11,27 +11,27 @@ export const removal: readonly ContractCase[] = [
   define('interface', 'remove: deletes everything of a log and returns whether it existed', async trial => {
     const { store, streamId, writer, principal } = await sceneOf(trial)
     const { version } = await trial.head(store, streamId)
-    same(await store.remove(streamId), true, 'remove of an existing log')
-    same(await store.remove(streamId), false, 'remove of an absent log')
-    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read')
-    same(await store.find(streamId, 'key'), undefined, 'find')
-    same(await store.getSnapshot(streamId, 9), undefined, 'getSnapshot')
-    same(await store.getBlob(streamId, 'hash'), undefined, 'getBlob')
-    same((await store.list(principal, 9)).streams, [], 'list')
-    same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the removed log's writer")
-    same(
+    assertEqual(await store.remove(streamId), true, 'remove of an existing log')
+    assertEqual(await store.remove(streamId), false, 'remove of an absent log')
+    assertEqual(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read')
+    assertEqual(await store.find(streamId, 'key'), undefined, 'find')
+    assertEqual(await store.getSnapshot(streamId, 9), undefined, 'getSnapshot')
+    assertEqual(await store.getBlob(streamId, 'hash'), undefined, 'getBlob')
+    assertEqual((await store.list(principal, 9)).streams, [], 'list')
+    assertEqual(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the removed log's writer")
+    assertEqual(
       describeAppend(await store.append(streamId, batch('x'), guest('key'))),
       'moved',
       "a guest's append under a known key",
     )
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('x'), guest(), move(version, 's'))),
       'moved',
       "a guest's append",
     )
-    same((await store.claim(streamId, 'me', LONG_MS, true)).outcome, 'absent', 'claim')
-    same(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew')
-    same(await store.fork(streamId, 0, trial.id('fork'), FORK), 'absent', 'fork')
+    assertEqual((await store.claim(streamId, 'me', LONG_MS, true)).outcome, 'absent', 'claim')
+    assertEqual(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew')
+    assertEqual(await store.fork(streamId, 0, trial.id('fork'), FORK), 'absent', 'fork')
   }),
 
   define(5, 'remove: with a version, deletes the log only if the ticket still has that version', async trial => {
@@ -39,20 +39,24 @@ export const removal: readonly ContractCase[] = [
     const before = await trial.page(store, streamId)
     const { version: first, incarnation } = before
     for (const version of ['', `0.${incarnation}.0`, `${first}x`, `1.another.${writer.epoch}`]) {
-      same(await store.remove(streamId, version), false, `remove on the version '${version}'`)
+      assertEqual(await store.remove(streamId, version), false, `remove on the version '${version}'`)
     }
-    same(
+    assertEqual(
       { ...(await trial.page(store, streamId)), clock: 0 },
       { ...before, clock: 0 },
       'the log after the refused removals',
     )
     await writer.append(batch('d'), move(first, 'two'))
-    same(await store.remove(streamId, first), false, 'remove on the version before the last move')
+    assertEqual(await store.remove(streamId, first), false, 'remove on the version before the last move')
     const { version } = await trial.head(store, streamId)
     await writer.append(batch('e'))
-    same(await store.remove(streamId, version), true, 'remove on the current version')
-    same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read after the removal')
-    same(await store.remove(streamId, version), false, 'remove of an absent log')
+    assertEqual(await store.remove(streamId, version), true, 'remove on the current version')
+    assertEqual(
+      await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }),
+      undefined,
+      'read after the removal',
+    )
+    assertEqual(await store.remove(streamId, version), false, 'remove of an absent log')
   }),
 
   define(5, 'remove: of a concurrent removal and ticket move on one version exactly one wins', async trial => {
@@ -65,9 +69,9 @@ export const removal: readonly ContractCase[] = [
       const [removed, { outcome }] = await (round % 2
         ? Promise.all([remove(), append()])
         : Promise.all([append(), remove()]).then(([result, gone]) => [gone, result] as const))
-      same(outcome, removed ? 'moved' : 'appended', `an append beside a remove that returned ${removed}`)
+      assertEqual(outcome, removed ? 'moved' : 'appended', `an append beside a remove that returned ${removed}`)
       const page = await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 })
-      same(page?.head, removed ? undefined : 1, 'the head of the log')
+      assertEqual(page?.head, removed ? undefined : 1, 'the head of the log')
     }
   }),
 
@@ -88,15 +92,23 @@ export const removal: readonly ContractCase[] = [
       const calls: (() => Promise<unknown>)[] = [...appends]
       calls.splice(round % 5, 0, () => store.remove(streamId))
       await Promise.all(calls.map(call => call()))
-      same(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }), undefined, 'read after the removal')
-      same((await store.list(principal, 9)).streams, [], 'list after the removal')
-      same((await store.due([program], 10_000)).includes(streamId), false, 'whether it is due after the removal')
+      assertEqual(
+        await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 999 }),
+        undefined,
+        'read after the removal',
+      )
+      assertEqual((await store.list(principal, 9)).streams, [], 'list after the removal')
+      assertEqual((await store.due([program], 10_000)).includes(streamId), false, 'whether it is due after the removal')
       await store.create(streamId, null)
       const { head, ticket, lease, batches } = await trial.page(store, streamId)
-      same({ head, ticket, lease, batches }, { head: 0, ticket: '', lease: null, batches: [] }, 'the log, made again')
-      same(await store.find(streamId, 'key'), undefined, 'the key')
-      same(await store.getBlob(streamId, 'hash'), undefined, 'the blob')
-      same(await store.getSnapshot(streamId, 9), undefined, 'the snapshot')
+      assertEqual(
+        { head, ticket, lease, batches },
+        { head: 0, ticket: '', lease: null, batches: [] },
+        'the log, made again',
+      )
+      assertEqual(await store.find(streamId, 'key'), undefined, 'the key')
+      assertEqual(await store.getBlob(streamId, 'hash'), undefined, 'the blob')
+      assertEqual(await store.getSnapshot(streamId, 9), undefined, 'the snapshot')
       await store.remove(streamId)
     }
   }),
@@ -105,13 +117,13 @@ export const removal: readonly ContractCase[] = [
     const { store, streamId, writer } = await sceneOf(trial)
     const before = await trial.page(store, streamId)
     await store.remove(streamId)
-    same(await store.create(streamId, null), true, 'create after remove')
+    assertEqual(await store.create(streamId, null), true, 'create after remove')
     const { incarnation, head, mark, floor, version, ticket, principal, lease, batches } = await trial.page(
       store,
       streamId,
     )
-    holds(incarnation !== before.incarnation, 'the incarnation is new', incarnation)
-    same(
+    assertTrue(incarnation !== before.incarnation, 'the incarnation is new', incarnation)
+    assertEqual(
       { head, mark, floor, version, ticket, principal, lease, batches },
       {
         ...{ head: 0, mark: '0', floor: 0, version: `0.${incarnation}.0`, ticket: '', principal: null, lease: null },
@@ -119,19 +131,19 @@ export const removal: readonly ContractCase[] = [
       },
       'the new log',
     )
-    same(await store.find(streamId, 'key'), undefined, 'a key of the old log')
-    same(await store.getSnapshot(streamId, 9), undefined, 'a snapshot of the old log')
-    same(await store.getBlob(streamId, 'hash'), undefined, 'a blob of the old log')
+    assertEqual(await store.find(streamId, 'key'), undefined, 'a key of the old log')
+    assertEqual(await store.getSnapshot(streamId, 9), undefined, 'a snapshot of the old log')
+    assertEqual(await store.getBlob(streamId, 'hash'), undefined, 'a blob of the old log')
 
-    same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old log's writer")
-    same(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew of the old writer')
+    assertEqual(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old log's writer")
+    assertEqual(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew of the old writer')
     const stale = move(before.version, 's')
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('x'), guest(), stale)),
       'moved',
       'an append on the old version',
     )
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('x', 'y', 'z'), guest('key'))),
       'appended 1..3',
       'under an old key',
@@ -139,12 +151,16 @@ export const removal: readonly ContractCase[] = [
     for (const { last, mark } of before.batches) {
       const cursor = { sequence: last, incarnation: before.incarnation, epoch: mark }
       const page = await trial.page(store, streamId, cursor)
-      same([page.truncated, page.batches], ['incarnation', []], `an old cursor at ${last}`)
+      assertEqual([page.truncated, page.batches], ['incarnation', []], `an old cursor at ${last}`)
     }
     const next = await trial.writer(store, streamId)
-    holds(next.epoch !== writer.epoch, 'the epoch is new', next.epoch)
+    assertTrue(next.epoch !== writer.epoch, 'the epoch is new', next.epoch)
     await store.release(streamId, writer.epoch)
-    same(describeAppend(await next.append(batch('w'))), 'appended 4..4', 'the new writer, after a release by the old')
+    assertEqual(
+      describeAppend(await next.append(batch('w'))),
+      'appended 4..4',
+      'the new writer, after a release by the old',
+    )
   }),
 
   define(
@@ -164,41 +180,45 @@ export const removal: readonly ContractCase[] = [
 
       const all = await Promise.all(ids.map(id => trial.page(store, id, { sequence: id === trimmed ? 1 : 0 })))
       const kept = ({ lease: _, clock: __, incarnation: ___, ...rest }: Page) => rest
-      same(all.map(kept), before.map(kept), 'all but the leases and the incarnations')
-      same(new Set([...before, ...all].map(({ incarnation }) => incarnation)).size, 6, 'the number of incarnations')
-      same(
+      assertEqual(all.map(kept), before.map(kept), 'all but the leases and the incarnations')
+      assertEqual(
+        new Set([...before, ...all].map(({ incarnation }) => incarnation)).size,
+        6,
+        'the number of incarnations',
+      )
+      assertEqual(
         all.map(({ lease }) => lease),
         [null, null, null],
         'the leases',
       )
-      same(
+      assertEqual(
         (await store.due([program], 10_000)).filter(id => id === streamId),
         [streamId],
         'what is due',
       )
       for (const { last, mark } of before[0]?.batches ?? []) {
         const cursor = { sequence: last, incarnation: before[0]?.incarnation ?? '', epoch: mark }
-        same((await trial.page(store, streamId, cursor)).truncated, 'incarnation', `an old cursor at ${last}`)
+        assertEqual((await trial.page(store, streamId, cursor)).truncated, 'incarnation', `an old cursor at ${last}`)
       }
-      same(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old epoch's writer")
-      same(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew of the old epoch')
+      assertEqual(describeAppend(await writer.append(batch('x'))), 'fenced', "an append of the old epoch's writer")
+      assertEqual(await store.renew(streamId, writer.epoch, LONG_MS), undefined, 'renew of the old epoch')
       const next = await trial.writer(store, streamId)
-      same(
+      assertEqual(
         describeAppend(await next.append(batch('e'), move(all[0]?.version ?? '', 's'))),
         'appended 5..5',
         'the next writer',
       )
-      same(
+      assertEqual(
         describeAppend(await store.append(streamId, batch('x'), guest('key'))),
         'duplicate 2..2',
         'a key from before the restore',
       )
 
       await trial.log(store, 'another')
-      same(await store.restored(), count + 1, 'how many logs there are, with one more')
+      assertEqual(await store.restored(), count + 1, 'how many logs there are, with one more')
       const other = await trial.open()
       await trial.close(other)
-      await rejects(other.restored(), 'closed', 'restored by a handle that was closed')
+      await assertRejects(other.restored(), 'closed', 'restored by a handle that was closed')
     },
     { alone: true },
   ),
@@ -226,9 +246,10 @@ export const removal: readonly ContractCase[] = [
       list: () => other.list(null, 1),
       remove: () => other.remove(streamId),
     }
-    for (const [name, call] of Object.entries(calls)) await rejects(call(), 'closed', `${name} of a closed handle`)
-    same(await store.create(trial.id('new'), null), true, 'what a closed handle was asked to create')
-    same(describeAppend(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
+    for (const [name, call] of Object.entries(calls))
+      await assertRejects(call(), 'closed', `${name} of a closed handle`)
+    assertEqual(await store.create(trial.id('new'), null), true, 'what a closed handle was asked to create')
+    assertEqual(describeAppend(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
   }),
 
   define('interface', 'close: wakes the watchers of this handle, and their reads reject with closed', async trial => {
@@ -236,8 +257,8 @@ export const removal: readonly ContractCase[] = [
     const ids = [await trial.log(store), trial.id('absent')]
     const removedBy = new Set<number>()
     for (const [i, streamId] of [...ids, ...ids].entries()) {
-      const look = () => other.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
-      other.watch(streamId, () => void look().catch(error => codeOf(error) === 'closed' && removedBy.add(i)))
+      const read = () => other.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
+      other.watch(streamId, () => void read().catch(error => codeOf(error) === 'closed' && removedBy.add(i)))
     }
     await trial.close(other)
     await trial.until('each of 4 watchers got the closed error of its handle', async () => removedBy.size === 4)
@@ -254,7 +275,7 @@ export const removal: readonly ContractCase[] = [
     const { wakes } = closed
     await store.append(streamId, batch('b'), guest())
     await stays.sees('an append after another handle was closed', page => page?.head === 2)
-    same(closed.wakes - wakes, 0, 'the wake-ups of a closed handle')
+    assertEqual(closed.wakes - wakes, 0, 'the wake-ups of a closed handle')
     closed.stop()
   }),
 ]

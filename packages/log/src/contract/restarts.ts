@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AppendResult, Batch, GuestAppend, LogStore, WriterAppend } from '../store/log-store.ts'
-import { describeAppend, range, same } from './assert.ts'
+import { assertEqual, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
@@ -35,24 +35,28 @@ export const restarts: readonly ContractCase[] = [
       await trial.subject.restart?.()
       const other = await trial.open()
       const after = await trial.available(() => trial.page(other, streamId, { sequence: 1 }))
-      same({ ...after, clock: 0 }, { ...before, clock: 0 }, 'the log')
-      same(after.batches.map(range), ['1..2', '3..3', '4..4', '5..5'], 'the batches after the restart')
-      same(range(await other.find(streamId, 'key')), '3..3', 'a key')
-      same((await other.getSnapshot(streamId, 9))?.sequence, 2, 'the snapshot')
-      same([...((await other.getBlob(streamId, 'hash')) ?? [])], [0, 255], 'the blob')
-      same(await other.list(principal, 9), list, 'the list')
-      same(
+      assertEqual({ ...after, clock: 0 }, { ...before, clock: 0 }, 'the log')
+      assertEqual(after.batches.map(formatRange), ['1..2', '3..3', '4..4', '5..5'], 'the batches after the restart')
+      assertEqual(formatRange(await other.find(streamId, 'key')), '3..3', 'a key')
+      assertEqual((await other.getSnapshot(streamId, 9))?.sequence, 2, 'the snapshot')
+      assertEqual([...((await other.getBlob(streamId, 'hash')) ?? [])], [0, 255], 'the blob')
+      assertEqual(await other.list(principal, 9), list, 'the list')
+      assertEqual(
         (await other.due([program], 10_000)).filter(id => id === due || id === streamId),
         [due],
         'what is due',
       )
-      same((await trial.page(other, streamId, writer.lastAcked)).truncated, null, 'the last cursor')
+      assertEqual((await trial.page(other, streamId, writer.lastAcked)).truncated, null, 'the last cursor')
 
       const again = { ...writer.by, counter: writer.counter }
       const repeated = await trial.available(() => store.append(streamId, batch('e'), again))
-      same(describeAppend(repeated), 'duplicate 5..5', "the writer's last append again")
-      same(describeAppend(await writer.append(batch('f'))), 'appended 6..6', "the writer's next append")
-      same(describeAppend(await other.append(streamId, batch('c'), guest('key'))), 'duplicate 3..3', 'a key again')
+      assertEqual(describeAppend(repeated), 'duplicate 5..5', "the writer's last append again")
+      assertEqual(describeAppend(await writer.append(batch('f'))), 'appended 6..6', "the writer's next append")
+      assertEqual(
+        describeAppend(await other.append(streamId, batch('c'), guest('key'))),
+        'duplicate 3..3',
+        'a key again',
+      )
     },
     RESTARTS,
   ),
@@ -70,7 +74,7 @@ export const restarts: readonly ContractCase[] = [
         const result = await insist(trial, each, streamId, batch(text, 'tail'), by)
         // A store that answers without yielding to the event loop would block the other calls.
         await turn()
-        acked.set(text, 'first' in result ? range(result) : result.outcome)
+        acked.set(text, 'first' in result ? formatRange(result) : result.outcome)
         return result
       }
       const guests = handles.slice(1).map(async (each, i) => {
@@ -94,10 +98,10 @@ export const restarts: readonly ContractCase[] = [
       await Promise.all([restart().finally(() => (working = false)), write(), ...guests])
 
       const { batches, head } = await trial.page(await trial.open(), streamId)
-      const found = new Map(batches.map(each => [textsOf(each.body)[0] ?? '', range(each)]))
+      const found = new Map(batches.map(each => [textsOf(each.body)[0] ?? '', formatRange(each)]))
       const byName = (map: Map<string, string>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
-      same(byName(found), byName(acked), 'the batches, compared with the acknowledgements')
-      same([batches.length, head], [acked.size, 2 * acked.size], 'the number of batches and the head')
+      assertEqual(byName(found), byName(acked), 'the batches, compared with the acknowledgements')
+      assertEqual([batches.length, head], [acked.size, 2 * acked.size], 'the number of batches and the head')
     },
     RESTARTS,
   ),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { LogStore, StoredSnapshot } from '../store/log-store.ts'
-import { present, same } from './assert.ts'
+import { assertEqual, assertPresent } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest } from './writer.ts'
 
@@ -10,14 +10,18 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     const neighbour = await trial.log(store, 'neighbour')
-    same(await store.getSnapshot(streamId, 9), undefined, 'a log without a snapshot')
+    assertEqual(await store.getSnapshot(streamId, 9), undefined, 'a log without a snapshot')
     for (const sequence of [5, 0, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 9)
     const foundAt = async (atMost: number) => (await store.getSnapshot(streamId, atMost))?.sequence
     const positions = [0, 4, 5, 8, 9, 1000, Number.MAX_SAFE_INTEGER]
-    same(await Promise.all(positions.map(foundAt)), [0, 0, 5, 5, 9, 9, 9], `the snapshots at or below ${positions}`)
-    same(await store.getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot')
-    same(await (await trial.open()).getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot, from another handle')
-    same(await store.getSnapshot(neighbour, 9), undefined, 'the snapshots of another log')
+    assertEqual(
+      await Promise.all(positions.map(foundAt)),
+      [0, 0, 5, 5, 9, 9, 9],
+      `the snapshots at or below ${positions}`,
+    )
+    assertEqual(await store.getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot')
+    assertEqual(await (await trial.open()).getSnapshot(streamId, 7), snapshotAt(5), 'a snapshot, from another handle')
+    assertEqual(await store.getSnapshot(neighbour, 9), undefined, 'the snapshots of another log')
   }),
 
   define(12, 'snapshots: one at the same sequence is replaced', async trial => {
@@ -27,8 +31,8 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     await store.putSnapshot(streamId, snapshotAt(5), 2)
     const next = { sequence: 5, mark: 'other', version: 8, body: '{"other":true}' }
     await store.putSnapshot(streamId, next, 2)
-    same(await store.getSnapshot(streamId, 9), next, 'the snapshot that was put last')
-    same(await store.getSnapshot(streamId, 4), snapshotAt(3), 'the one before, which still counts as the second')
+    assertEqual(await store.getSnapshot(streamId, 9), next, 'the snapshot that was put last')
+    assertEqual(await store.getSnapshot(streamId, 4), snapshotAt(3), 'the one before, which still counts as the second')
   }),
 
   define(12, 'snapshots: keeps the given number of newest ones, by sequence', async trial => {
@@ -36,13 +40,13 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const stored = () => snapshotsOf(store, streamId)
     for (const sequence of [1, 2, 3, 4]) await store.putSnapshot(streamId, snapshotAt(sequence), 3)
-    same(await stored(), [4, 3, 2], 'the newest three of four')
+    assertEqual(await stored(), [4, 3, 2], 'the newest three of four')
     await store.putSnapshot(streamId, snapshotAt(1), 3)
-    same(await stored(), [4, 3, 2], 'the snapshots after an older one was put')
+    assertEqual(await stored(), [4, 3, 2], 'the snapshots after an older one was put')
     await store.putSnapshot(streamId, snapshotAt(10), 2)
-    same(await stored(), [10, 4], 'the newest two')
+    assertEqual(await stored(), [10, 4], 'the newest two')
     await store.putSnapshot(streamId, snapshotAt(11), 1)
-    same(await stored(), [11], 'the newest one')
+    assertEqual(await stored(), [11], 'the newest one')
   }),
 
   define(12, 'snapshots: always keeps the newest at or below the floor', async trial => {
@@ -52,14 +56,14 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     for (const sequence of [1, 3, 5]) await store.putSnapshot(streamId, snapshotAt(sequence), 9)
     await store.trim(streamId, 4)
     for (const sequence of [6, 7, 8, 9]) await store.putSnapshot(streamId, snapshotAt(sequence), 2)
-    same(await snapshotsOf(store, streamId), [9, 8, 3], 'the newest two, and what a log trimmed to 4 needs')
+    assertEqual(await snapshotsOf(store, streamId), [9, 8, 3], 'the newest two, and what a log trimmed to 4 needs')
     await store.putSnapshot(streamId, snapshotAt(4), 2)
-    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the snapshots after one was put at the floor')
+    assertEqual(await snapshotsOf(store, streamId), [9, 8, 4], 'the snapshots after one was put at the floor')
     await store.putSnapshot(streamId, snapshotAt(2), 2)
-    same(await snapshotsOf(store, streamId), [9, 8, 4], 'the snapshots after one was put below the floor')
+    assertEqual(await snapshotsOf(store, streamId), [9, 8, 4], 'the snapshots after one was put below the floor')
     await store.trim(streamId, 8)
     await store.putSnapshot(streamId, snapshotAt(10), 1)
-    same(await snapshotsOf(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
+    assertEqual(await snapshotsOf(store, streamId), [10, 8], 'the newest, and what a log trimmed to 8 needs')
   }),
 
   define(12, 'snapshots: returns a large body of any text unchanged', async trial => {
@@ -67,7 +71,7 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const body = `{"text":"${'é語🙂\\u0000\\ud800'.repeat(60_000)}","__proto__":{"n":1e400}}`
     await store.putSnapshot(streamId, { sequence: 1, mark: 'm', version: 1, body }, 1)
-    same((await store.getSnapshot(streamId, 1))?.body === body, true, 'whether the body is the same')
+    assertEqual((await store.getSnapshot(streamId, 1))?.body === body, true, 'whether the body is the same')
   }),
 
   define(6, 'blobs: every handle returns the stored bytes', async trial => {
@@ -84,12 +88,12 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     for (const [hash, data] of Object.entries(blobs)) await store.putBlob(streamId, hash, data)
     for (const [hash, data] of Object.entries(blobs)) {
       for (const each of [store, other]) {
-        const found = present(await each.getBlob(streamId, hash), `the blob '${hash}'`)
-        same(found instanceof Uint8Array, true, `whether the blob '${hash}' is bytes`)
-        same(Buffer.compare(found, data), 0, `the blob '${hash}' against what was put`)
+        const found = assertPresent(await each.getBlob(streamId, hash), `the blob '${hash}'`)
+        assertEqual(found instanceof Uint8Array, true, `whether the blob '${hash}' is bytes`)
+        assertEqual(Buffer.compare(found, data), 0, `the blob '${hash}' against what was put`)
       }
     }
-    same(await store.getBlob(streamId, 'absent'), undefined, 'a blob that was not put')
+    assertEqual(await store.getBlob(streamId, 'absent'), undefined, 'a blob that was not put')
   }),
 
   define(6, 'blobs: a later change of the array does not change the stored bytes', async trial => {
@@ -98,22 +102,26 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     const data = new Uint8Array([1, 2, 3])
     await store.putBlob(streamId, 'hash', data)
     data.fill(9)
-    const found = present(await store.getBlob(streamId, 'hash'), 'the blob')
-    same([...found], [1, 2, 3], 'a blob whose bytes the caller used again')
+    const found = assertPresent(await store.getBlob(streamId, 'hash'), 'the blob')
+    assertEqual([...found], [1, 2, 3], 'a blob whose bytes the caller used again')
     found.fill(9)
-    same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob whose answer the caller changed')
+    assertEqual(
+      [...((await store.getBlob(streamId, 'hash')) ?? [])],
+      [1, 2, 3],
+      'a blob whose answer the caller changed',
+    )
     await store.putBlob(streamId, 'hash', new Uint8Array([1, 2, 3]))
-    same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob that was put twice')
+    assertEqual([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob that was put twice')
   }),
 
   define(6, 'blobs: belong to one log and are deleted only with it', async trial => {
     const store = await trial.open()
     const [one, two, three] = await Promise.all(['one', 'two', 'three'].map(label => trial.log(store, label)))
     for (const streamId of [one, two]) await store.putBlob(streamId as string, 'hash', new Uint8Array([7]))
-    same(await store.getBlob(three as string, 'hash'), undefined, 'the blob in a log that was not given it')
+    assertEqual(await store.getBlob(three as string, 'hash'), undefined, 'the blob in a log that was not given it')
     await store.remove(one as string)
-    same(await store.getBlob(one as string, 'hash'), undefined, 'the blob of a log that was removed')
-    same([...((await store.getBlob(two as string, 'hash')) ?? [])], [7], 'the bytes of the blob in another log')
+    assertEqual(await store.getBlob(one as string, 'hash'), undefined, 'the blob of a log that was removed')
+    assertEqual([...((await store.getBlob(two as string, 'hash')) ?? [])], [7], 'the bytes of the blob in another log')
   }),
 ]
 

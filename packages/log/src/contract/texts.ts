@@ -1,5 +1,5 @@
 import type { LogStore } from '../store/log-store.ts'
-import { describeAppend, holds, same } from './assert.ts'
+import { assertEqual, assertTrue, describeAppend } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, guest, move, textsOf } from './writer.ts'
@@ -74,24 +74,24 @@ export const texts: readonly ContractCase[] = [
   define(6, 'a batch of exactly maxBatchBytes is appended, one more byte is too large', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const max = store.maxBatchBytes
-    holds(Number.isSafeInteger(max) && max > 0, 'maxBatchBytes is a number of bytes', max)
-    same(other.maxBatchBytes, max, 'maxBatchBytes of another handle')
+    assertTrue(Number.isSafeInteger(max) && max > 0, 'maxBatchBytes is a number of bytes', max)
+    assertEqual(other.maxBatchBytes, max, 'maxBatchBytes of another handle')
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
-    same(describeAppend(await writer.append(batchOf(max + 1))), 'too-large', 'a batch of a byte more')
-    same(describeAppend(await writer.append(batchOf(max))), 'appended 1..1', 'a batch of as many bytes')
-    same(
+    assertEqual(describeAppend(await writer.append(batchOf(max + 1))), 'too-large', 'a batch of a byte more')
+    assertEqual(describeAppend(await writer.append(batchOf(max))), 'appended 1..1', 'a batch of as many bytes')
+    assertEqual(
       describeAppend(await store.append(streamId, batchOf(max + 1), guest())),
       'too-large',
       "a guest's of a byte more",
     )
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batchOf(max), guest())),
       'appended 2..2',
       "a guest's of as many bytes",
     )
     const { batches } = await trial.page(store, streamId, { sequence: 1 }, { batches: 9, bytes: 1 })
-    same(
+    assertEqual(
       batches.map(({ body }) => body === batchOf(max).body),
       [true],
       'whether it comes back as it was',
@@ -103,9 +103,13 @@ export const texts: readonly ContractCase[] = [
     const max = store.maxBatchBytes
     const streamId = await trial.log(store)
     const [fits, over] = [batchOf(max, true), batchOf(max + 1, true)]
-    same([Buffer.byteLength(fits.body), Buffer.byteLength(over.body)], [max, max + 1], 'the bytes of the two')
-    same(describeAppend(await store.append(streamId, over, guest())), 'too-large', 'few characters of too many bytes')
-    same(describeAppend(await store.append(streamId, fits, guest())), 'appended 1..1', 'as many bytes as fit')
+    assertEqual([Buffer.byteLength(fits.body), Buffer.byteLength(over.body)], [max, max + 1], 'the bytes of the two')
+    assertEqual(
+      describeAppend(await store.append(streamId, over, guest())),
+      'too-large',
+      'few characters of too many bytes',
+    )
+    assertEqual(describeAppend(await store.append(streamId, fits, guest())), 'appended 1..1', 'as many bytes as fit')
   }),
 
   define(6, 'an append that was too large changes no sequence, key, counter or ticket', async trial => {
@@ -115,24 +119,24 @@ export const texts: readonly ContractCase[] = [
     const writer = await trial.writer(store, streamId)
     const before = await trial.page(store, streamId)
     const large = batchOf(store.maxBatchBytes + 1)
-    same(describeAppend(await writer.append(large, move(version, 's'))), 'too-large', "a writer's append")
-    same(
+    assertEqual(describeAppend(await writer.append(large, move(version, 's'))), 'too-large', "a writer's append")
+    assertEqual(
       describeAppend(await store.append(streamId, large, guest('key'), move(version, 's'))),
       'too-large',
       "a guest's append",
     )
-    same(
+    assertEqual(
       { ...(await trial.page(store, streamId)), clock: 0 },
       { ...before, clock: 0 },
       'the log after the refused calls',
     )
-    same(await store.find(streamId, 'key'), undefined, 'the key')
-    same(
+    assertEqual(await store.find(streamId, 'key'), undefined, 'the key')
+    assertEqual(
       describeAppend(await store.append(streamId, batch('a'), guest('key'))),
       'appended 1..1',
       'a smaller batch, same key',
     )
-    same(
+    assertEqual(
       describeAppend(await writer.append(batch('b'), move(version, 's'))),
       'appended 2..2',
       'a smaller batch, same count',
@@ -148,11 +152,11 @@ export const texts: readonly ContractCase[] = [
     for (const [i, body] of bodies.entries()) {
       const count = (JSON.parse(body) as unknown[]).length
       const result = await (i % 2 ? writer.append({ body, count }) : store.append(streamId, { body, count }, guest()))
-      same(result.outcome, 'appended', 'an append')
+      assertEqual(result.outcome, 'appended', 'an append')
     }
     const { batches } = await trial.page(await trial.open(), streamId)
     for (const [i, body] of bodies.entries()) {
-      same(batches[i]?.body === body, true, `whether the body ${body.slice(0, 60)} comes back as it was`)
+      assertEqual(batches[i]?.body === body, true, `whether the body ${body.slice(0, 60)} comes back as it was`)
     }
   }),
 
@@ -162,30 +166,34 @@ export const texts: readonly ContractCase[] = [
     for (const state of [...NAMES.filter(name => !name.includes('\0')), ...BODIES, 'x'.repeat(100_000)]) {
       const { version } = await trial.head(store, streamId)
       await store.append(streamId, batch('x'), guest(), move(version, state))
-      same((await trial.head(store, streamId)).ticket, state, 'the text of the ticket')
+      assertEqual((await trial.head(store, streamId)).ticket, state, 'the text of the ticket')
     }
   }),
 
   define('interface', 'a stream id is any text, and different ids never collide', async trial => {
     const store = await trial.open()
     for (const name of NAMES) await store.remove(trial.removeAtEnd(name))
-    for (const name of NAMES) same(await store.create(name, null), true, `create of ${JSON.stringify(name)}`)
+    for (const name of NAMES) assertEqual(await store.create(name, null), true, `create of ${JSON.stringify(name)}`)
     for (const name of NAMES) await store.append(name, batch(name), guest('key'))
     const other = await trial.open()
     for (const name of NAMES) {
       const { batches } = await trial.page(other, name)
-      same(
+      assertEqual(
         batches.map(({ body }) => textsOf(body)),
         [[name]],
         `the entries of ${JSON.stringify(name)}`,
       )
       const writer = await trial.writer(other, name)
-      same(describeAppend(await writer.append(batch('x'))), 'appended 2..2', `a writer of ${JSON.stringify(name)}`)
+      assertEqual(
+        describeAppend(await writer.append(batch('x'))),
+        'appended 2..2',
+        `a writer of ${JSON.stringify(name)}`,
+      )
     }
     for (const [i, name] of NAMES.entries()) {
-      same(await store.remove(name), true, `remove of ${JSON.stringify(name)}`)
+      assertEqual(await store.remove(name), true, `remove of ${JSON.stringify(name)}`)
       const next = NAMES[i + 1]
-      if (next !== undefined) same((await trial.head(store, next)).head, 2, `the log ${JSON.stringify(next)}`)
+      if (next !== undefined) assertEqual((await trial.head(store, next)).head, 2, `the log ${JSON.stringify(next)}`)
     }
   }),
 
@@ -193,15 +201,15 @@ export const texts: readonly ContractCase[] = [
     const store = await trial.open()
     const streamId = await trial.log(store)
     for (const [i, name] of NAMES.entries()) {
-      same(await store.find(streamId, name), undefined, `the key ${JSON.stringify(name)} before its append`)
+      assertEqual(await store.find(streamId, name), undefined, `the key ${JSON.stringify(name)} before its append`)
       const result = describeAppend(await store.append(streamId, batch('x'), guest(name)))
-      same(result, `appended ${i + 1}..${i + 1}`, `an append under ${JSON.stringify(name)}`)
+      assertEqual(result, `appended ${i + 1}..${i + 1}`, `an append under ${JSON.stringify(name)}`)
     }
     for (const [i, name] of NAMES.entries()) {
       const range = { first: i + 1, last: i + 1 }
-      same(await store.find(streamId, name), range, `the key ${JSON.stringify(name)}`)
+      assertEqual(await store.find(streamId, name), range, `the key ${JSON.stringify(name)}`)
       const again = describeAppend(await store.append(streamId, batch('x'), guest(name)))
-      same(again, `duplicate ${i + 1}..${i + 1}`, `an append under ${JSON.stringify(name)} again`)
+      assertEqual(again, `duplicate ${i + 1}..${i + 1}`, `an append under ${JSON.stringify(name)} again`)
     }
   }),
 
@@ -212,16 +220,16 @@ export const texts: readonly ContractCase[] = [
     for (const [i, name] of NAMES.entries()) {
       const streamId = ids[i] as string
       const lines = (await store.list(unique + name, 9)).streams.map(line => line.streamId)
-      same(lines, [streamId], `the logs of the principal ${JSON.stringify(name)}`)
-      same((await trial.head(store, streamId)).principal, unique + name, 'the principal')
+      assertEqual(lines, [streamId], `the logs of the principal ${JSON.stringify(name)}`)
+      assertEqual((await trial.head(store, streamId)).principal, unique + name, 'the principal')
       const found = await store.due([unique + name], 10_000)
-      same(
+      assertEqual(
         found.filter(id => ids.includes(id)),
         [streamId],
         `what is due to the program ${JSON.stringify(name)}`,
       )
       await store.claim(streamId, name, 60_000, false)
-      same((await trial.head(store, streamId)).lease?.owner, name, 'the owner')
+      assertEqual((await trial.head(store, streamId)).lease?.owner, name, 'the owner')
     }
   }),
 ]

@@ -1,5 +1,5 @@
 import type { LogStore, Page } from '../store/log-store.ts'
-import { assertionError, describeAppend, holds, range, same } from './assert.ts'
+import { assertEqual, assertionError, assertTrue, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'
 
@@ -21,22 +21,22 @@ export const tickets: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const { incarnation } = await trial.head(store, streamId)
     const writer = await trial.writer(store, streamId)
-    const shows = async (version: string, ticket: string, label: string) => {
+    const assertTicket = async (version: string, ticket: string, label: string) => {
       const page = await trial.head(store, streamId)
-      same({ version: page.version, ticket: page.ticket }, { version, ticket }, `the ticket after ${label}`)
+      assertEqual({ version: page.version, ticket: page.ticket }, { version, ticket }, `the ticket after ${label}`)
     }
-    await shows(`0.${incarnation}.0`, '', 'a claim')
+    await assertTicket(`0.${incarnation}.0`, '', 'a claim')
     await writer.append(batch('a'))
-    await shows(`0.${incarnation}.0`, '', 'an append that does not move it')
+    await assertTicket(`0.${incarnation}.0`, '', 'an append that does not move it')
     await writer.append(batch('b', 'c'), move(`0.${incarnation}.0`, 'one'))
-    await shows(`3.${incarnation}.${writer.epoch}`, 'one', "a writer's move")
+    await assertTicket(`3.${incarnation}.${writer.epoch}`, 'one', "a writer's move")
     await store.append(streamId, batch('d'), guest())
-    await shows(`3.${incarnation}.${writer.epoch}`, 'one', "a guest's append that does not move it")
+    await assertTicket(`3.${incarnation}.${writer.epoch}`, 'one', "a guest's append that does not move it")
     const by = guest()
     await store.append(streamId, batch('e', 'f'), by, move(`3.${incarnation}.${writer.epoch}`, ''))
-    await shows(`6.${incarnation}.${by.nonce}`, '', "a guest's move to an empty text")
+    await assertTicket(`6.${incarnation}.${by.nonce}`, '', "a guest's move to an empty text")
     await store.trim(streamId, 6)
-    await shows(`6.${incarnation}.${by.nonce}~6`, '', 'a trim')
+    await assertTicket(`6.${incarnation}.${by.nonce}~6`, '', 'a trim')
   }),
 
   define(5, 'touchedAt is the time at which the ticket last moved', async trial => {
@@ -47,7 +47,7 @@ export const tickets: readonly ContractCase[] = [
     const writer = await trial.writer(store, streamId)
     await writer.append(batch('a'))
     await store.append(streamId, batch('b'), guest())
-    same(
+    assertEqual(
       (await trial.head(store, streamId)).touchedAt,
       created.touchedAt,
       'touchedAt after appends that leave the ticket',
@@ -55,12 +55,12 @@ export const tickets: readonly ContractCase[] = [
     const before = (await trial.head(store, streamId)).clock
     await writer.append(batch('c'), move(created.version, 's'))
     const { touchedAt, createdAt, clock } = await trial.head(store, streamId)
-    holds(
+    assertTrue(
       before <= touchedAt && touchedAt <= clock,
       'touchedAt is between the clocks before and after the ticket changed',
       [before, touchedAt, clock],
     )
-    same(createdAt, created.createdAt, 'createdAt')
+    assertEqual(createdAt, created.createdAt, 'createdAt')
   }),
 
   define(5, 'an append on any version but the current one is refused as moved', async trial => {
@@ -75,13 +75,13 @@ export const tickets: readonly ContractCase[] = [
     const others = [first, second, '', '2', `2.${incarnation}`, `2.another.${mark}`, `2.${incarnation}.another`]
     const wrong = [...others, `3.${incarnation}.${mark}`, `${before.version}x`, ` ${before.version}`]
     for (const version of wrong) {
-      same(
+      assertEqual(
         describeAppend(await store.append(streamId, batch('x'), guest(), move(version, 'x'))),
         'moved',
         `an append on the version '${version}'`,
       )
     }
-    same(
+    assertEqual(
       { ...(await trial.page(store, streamId)), clock: 0 },
       { ...before, clock: 0 },
       'the log after all refused appends',
@@ -97,18 +97,18 @@ export const tickets: readonly ContractCase[] = [
       await writer.append(batch('a'), move(version, 'one'))
       const before = await trial.page(store, streamId)
       const added = batchOfChunks({ type })
-      same(describeAppend(await writer.append(added, move(version, 'two'))), 'moved', `a writer's ${type}`)
-      same(
+      assertEqual(describeAppend(await writer.append(added, move(version, 'two'))), 'moved', `a writer's ${type}`)
+      assertEqual(
         describeAppend(await store.append(streamId, added, guest(), move(version, 'two'))),
         'moved',
         `a guest's ${type}`,
       )
-      same(
+      assertEqual(
         { ...(await trial.page(store, streamId)), clock: 0 },
         { ...before, clock: 0 },
         'the log after the refused appends',
       )
-      same(
+      assertEqual(
         describeAppend(await writer.append(added, move(before.version, 'two'))),
         'appended 2..2',
         'on the present version',
@@ -129,9 +129,13 @@ export const tickets: readonly ContractCase[] = [
       const results = (await Promise.all(tries)).map(describeAppend)
       const winner = results.indexOf(`appended ${round}..${round}`)
       const expected = handles.map((_, i) => (i === winner ? `appended ${round}..${round}` : 'moved'))
-      same(results, expected, 'the appends on one version')
+      assertEqual(results, expected, 'the appends on one version')
       const { ticket, batches } = await trial.page(store, streamId, { sequence: round - 1 })
-      same([ticket, batches.map(({ body }) => textsOf(body))], [`${round}-${winner}`, [[ticket]]], 'the one that won')
+      assertEqual(
+        [ticket, batches.map(({ body }) => textsOf(body))],
+        [`${round}-${winner}`, [[ticket]]],
+        'the one that won',
+      )
     }
   }),
 
@@ -145,7 +149,9 @@ export const tickets: readonly ContractCase[] = [
         const state = ticket === '' ? name : `${ticket} ${name}`
         if ((await each.append(streamId, batch(name), guest(), move(version, state))).outcome === 'appended') return
       }
-      throw assertionError(`an append on the version just read was moved a thousand times`)
+      throw assertionError(
+        'an append on the version just read: expected appended, found moved a thousand times: check that reads return the current version',
+      )
     }
     const names = (i: number) => Array.from({ length: 6 }, (_, n) => `${i}-${n}`)
     await Promise.all(
@@ -154,8 +160,12 @@ export const tickets: readonly ContractCase[] = [
       }),
     )
     const { ticket, batches } = await trial.page(store, streamId)
-    same(ticket.split(' ').sort(), handles.flatMap((_, i) => names(i)).sort(), 'what the ticket counted')
-    same(batches.flatMap(({ body }) => textsOf(body)).join(' '), ticket, 'the entries, in the order of the ticket')
+    assertEqual(ticket.split(' ').sort(), handles.flatMap((_, i) => names(i)).sort(), 'what the ticket counted')
+    assertEqual(
+      batches.flatMap(({ body }) => textsOf(body)).join(' '),
+      ticket,
+      'the entries, in the order of the ticket',
+    )
   }),
 
   define(5, 'no read returns the ticket without the entries that moved it', async trial => {
@@ -172,11 +182,11 @@ export const tickets: readonly ContractCase[] = [
     ).finally(() => {
       writing = false
     })
-    const look = async () => {
-      while (writing) agrees(await trial.page(reader, streamId))
+    const readWhileWriting = async () => {
+      while (writing) assertTicketMatches(await trial.page(reader, streamId))
     }
-    await Promise.all([work, look()])
-    agrees(await trial.page(reader, streamId))
+    await Promise.all([work, readWhileWriting()])
+    assertTicketMatches(await trial.page(reader, streamId))
   }),
 
   define(7, 'one of several concurrent ends of a run is appended', async trial => {
@@ -191,8 +201,8 @@ export const tickets: readonly ContractCase[] = [
       writer.append(end, move(version, 'ended')),
       ...handles.slice(1).map(each => each.append(streamId, end, guest(), move(version, 'ended'))),
     ])
-    same(results.map(describeAppend).sort(), ['appended 2..2', 'moved', 'moved', 'moved'], 'the ends')
-    same((await trial.page(store, streamId)).batches.length, 2, 'the batches of the log')
+    assertEqual(results.map(describeAppend).sort(), ['appended 2..2', 'moved', 'moved', 'moved'], 'the ends')
+    assertEqual((await trial.page(store, streamId)).batches.length, 2, 'the batches of the log')
   }),
 
   define(3, 'a discard, a rewind or an end changes no earlier batch', async trial => {
@@ -213,19 +223,23 @@ export const tickets: readonly ContractCase[] = [
     for (const cut of cuts) {
       await writer.append(batchOfChunks(cut), move(version, cut.type))
       const page = await trial.page(store, streamId)
-      same(page.batches.slice(0, -1), batches, `the batches before a ${cut.type}`)
-      same(page.batches.map(range).join(' '), [...batches.map(range), range(page.batches.at(-1))].join(' '), 'places')
-      same(range(await store.find(streamId, 'answer')), '3..3', `a guest's key after a ${cut.type}`)
+      assertEqual(page.batches.slice(0, -1), batches, `the batches before a ${cut.type}`)
+      assertEqual(
+        page.batches.map(formatRange).join(' '),
+        [...batches.map(formatRange), formatRange(page.batches.at(-1))].join(' '),
+        'places',
+      )
+      assertEqual(formatRange(await store.find(streamId, 'answer')), '3..3', `a guest's key after a ${cut.type}`)
       ;({ batches, version } = page)
     }
-    same(batches.length, 7, 'the batches of the log')
+    assertEqual(batches.length, 7, 'the batches of the log')
   }),
 ]
 
-function agrees({ ticket, version, batches }: Page): void {
+function assertTicketMatches({ ticket, version, batches }: Page): void {
   const sequence = Number.parseInt(version, 10)
   const moved = batches.find(({ last }) => last === sequence)
   const text = moved === undefined ? '' : textsOf(moved.body)[0]
-  same(text, ticket, `the entry at ${version} and the ticket that it moved`)
-  same(version.split('.')[2], moved?.mark ?? '0', 'the mark in the version')
+  assertEqual(text, ticket, `the entry at ${version} and the ticket that it moved`)
+  assertEqual(version.split('.')[2], moved?.mark ?? '0', 'the mark in the version')
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
-import { assertionError, codeOf, present, same } from './assert.ts'
+import { assertEqual, assertionError, assertPresent, codeOf } from './assert.ts'
 import type { StoreUnderTest } from './contract-case.ts'
 import { Follower } from './follower.ts'
 import { ContractWriter } from './writer.ts'
@@ -68,7 +68,7 @@ export class Trial {
   /** A new empty log. */
   async log(store: LogStore, label?: string, principal: string | null = null): Promise<string> {
     const streamId = this.id(label)
-    same(await store.create(streamId, principal), true, 'create of a log that was not there')
+    assertEqual(await store.create(streamId, principal), true, 'create of a log that was not there')
     return streamId
   }
 
@@ -79,7 +79,7 @@ export class Trial {
     after: Cursor | UnprovenCursor = { sequence: 0 },
     limit: ReadLimit = ALL,
   ): Promise<Page> {
-    return present(await store.read(streamId, after, limit), `read of the log '${streamId}', which was created`)
+    return assertPresent(await store.read(streamId, after, limit), `read of the log '${streamId}', which was created`)
   }
 
   /** Reads only the head of a log. */

@@ -1,6 +1,6 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
-import { describeAppend, range, same } from './assert.ts'
+import { assertEqual, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import type { Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
@@ -24,11 +24,11 @@ export const trimming: readonly ContractCase[] = [
       ] as const) {
         await store.trim(streamId, to)
         const page = await trial.head(store, streamId)
-        same([page.floor, page.head], [floor, 6], `the floor and the head after trim to ${to}`)
+        assertEqual([page.floor, page.head], [floor, 6], `the floor and the head after trim to ${to}`)
       }
       const empty = await trial.log(store, 'empty')
       await store.trim(empty, 5)
-      same((await trial.head(store, empty)).floor, 0, 'the floor of an empty log')
+      assertEqual((await trial.head(store, empty)).floor, 0, 'the floor of an empty log')
     },
   ),
 
@@ -41,32 +41,36 @@ export const trimming: readonly ContractCase[] = [
       const kept = before.batches.filter(({ last }) => last > floor)
       for (const cursor of [at(floor), { sequence: floor }]) {
         const { truncated, batches } = await trial.page(store, streamId, cursor)
-        same([truncated, batches], [null, kept], `a read at the floor ${floor}`)
+        assertEqual([truncated, batches], [null, kept], `a read at the floor ${floor}`)
       }
       const { clock, version } = before
       const head = { ...before, floor, clock, version, batches: [], truncated: 'below-floor' }
-      same({ ...(await trial.head(store, streamId)), clock, version }, head, `the head after a trim to ${floor}`)
+      assertEqual({ ...(await trial.head(store, streamId)), clock, version }, head, `the head after a trim to ${floor}`)
     }
   }),
 
   define(12, 'trim: a floor inside a batch is proven by the mark of that batch', async trial => {
     const { store, streamId, at } = await sceneOf(trial)
     await store.trim(streamId, 5)
-    same((await trial.page(store, streamId, at(5))).batches.map(range), ['4..6'], 'the batch around the floor')
+    assertEqual(
+      (await trial.page(store, streamId, at(5))).batches.map(formatRange),
+      ['4..6'],
+      'the batch around the floor',
+    )
     const read = async (cursor: Cursor) => (await trial.page(store, streamId, cursor)).truncated
-    same(await read({ ...at(5), epoch: 'another' }), 'epoch', 'another mark at the floor')
-    same(await read(at(6)), null, 'a cursor above the floor in that batch')
-    same(await read(at(4)), 'below-floor', 'a cursor below the floor in that batch')
+    assertEqual(await read({ ...at(5), epoch: 'another' }), 'epoch', 'another mark at the floor')
+    assertEqual(await read(at(6)), null, 'a cursor above the floor in that batch')
+    assertEqual(await read(at(4)), 'below-floor', 'a cursor below the floor in that batch')
   }),
 
   define(1, 'trim: sequences continue after a trim of everything', async trial => {
     const { store, streamId, writer, at } = await sceneOf(trial)
     await store.trim(streamId, 6)
     const { batches, mark } = await trial.page(store, streamId, at(6))
-    same([batches, mark], [[], writer.epoch], 'what is left')
-    same(describeAppend(await writer.append(batch('g'))), 'appended 7..7', "the writer's next append")
-    same(describeAppend(await store.append(streamId, batch('h'), guest())), 'appended 8..8', "a guest's append")
-    same((await trial.page(store, streamId, at(6))).batches.map(range), ['7..7', '8..8'], 'the batches')
+    assertEqual([batches, mark], [[], writer.epoch], 'what is left')
+    assertEqual(describeAppend(await writer.append(batch('g'))), 'appended 7..7', "the writer's next append")
+    assertEqual(describeAppend(await store.append(streamId, batch('h'), guest())), 'appended 8..8', "a guest's append")
+    assertEqual((await trial.page(store, streamId, at(6))).batches.map(formatRange), ['7..7', '8..8'], 'the batches')
   }),
 
   define(2, 'trim: a concurrent reader gets every entry or a truncated page', async trial => {
@@ -79,20 +83,28 @@ export const trimming: readonly ContractCase[] = [
       for (let floor = 1; floor < 60; floor += 3) await other.trim(streamId, floor)
       trimming = false
     }
-    const look = async () => {
+    const readWhileTrimming = async () => {
       const { incarnation } = writer.lastAcked
       let sequence = 0
       while (trimming) {
         const cursor = { sequence, incarnation, epoch: sequence === 0 ? '0' : writer.epoch }
         const { truncated, floor, batches } = await trial.page(store, streamId, cursor, { batches: 3, bytes: 1000 })
-        same(truncated, sequence < floor ? 'below-floor' : null, `a cursor at ${sequence} with the floor ${floor}`)
+        assertEqual(
+          truncated,
+          sequence < floor ? 'below-floor' : null,
+          `a cursor at ${sequence} with the floor ${floor}`,
+        )
         const [first = { first: 0, last: 0 }] = batches
         const next = first.first <= sequence + 1 && first.last > sequence
-        same(next, truncated === null, `whether the entry after ${sequence} is in ${batches.map(range).join(' ')}`)
+        assertEqual(
+          next,
+          truncated === null,
+          `whether the entry after ${sequence} is in ${batches.map(formatRange).join(' ')}`,
+        )
         sequence = floor
       }
     }
-    await Promise.all([trim(), look()])
+    await Promise.all([trim(), readWhileTrimming()])
   }),
 
   define(5, 'trim: deletes the keys of its entries except kept ones', async trial => {
@@ -101,29 +113,29 @@ export const trimming: readonly ContractCase[] = [
     const names = ['gone', 'kept', 'partly', 'stays']
     for (const [i, name] of names.entries()) {
       const added = name === 'partly' ? batch('x', 'y') : batch('x')
-      same(
+      assertEqual(
         describeAppend(await store.append(streamId, added, guest(name, name === 'kept'))).slice(0, 8),
         'appended',
         `append ${i}`,
       )
     }
     await store.trim(streamId, 3)
-    const found = await Promise.all(names.map(async name => range(await store.find(streamId, name))))
-    same(found, ['none', '2..2', '3..4', '5..5'], `the keys ${names.join()}`)
+    const found = await Promise.all(names.map(async name => formatRange(await store.find(streamId, name))))
+    assertEqual(found, ['none', '2..2', '3..4', '5..5'], `the keys ${names.join()}`)
     const again = []
     for (const name of ['kept', 'partly', 'stays', 'gone']) {
       again.push(describeAppend(await store.append(streamId, batch('again'), guest(name))))
     }
-    same(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the appends again')
+    assertEqual(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the appends again')
     await store.trim(streamId, 6)
-    same(range(await store.find(streamId, 'kept')), '2..2', 'a kept key after another trim')
+    assertEqual(formatRange(await store.find(streamId, 'kept')), '2..2', 'a kept key after another trim')
   }),
 
   define(5, "trim: a writer's last append is still known", async trial => {
     const { store, streamId, writer } = await sceneOf(trial)
     const again = { ...writer.by, counter: writer.counter }
     await store.trim(streamId, 6)
-    same(
+    assertEqual(
       describeAppend(await store.append(streamId, batch('d', 'e', 'f'), again)),
       'duplicate 4..6',
       'the last append again',
@@ -136,21 +148,21 @@ export const trimming: readonly ContractCase[] = [
     await writer.append(batch('g'), move(version, 'two'))
     const before = await trial.page(store, streamId)
     for (const other of [version, '', `${before.version}~2`]) {
-      same(await store.trim(streamId, 2, other), false, `a trim on the version '${other}'`)
+      assertEqual(await store.trim(streamId, 2, other), false, `a trim on the version '${other}'`)
     }
-    same(
+    assertEqual(
       { ...(await trial.page(store, streamId)), clock: 0 },
       { ...before, clock: 0 },
       'the log after the refused trims',
     )
-    same(await store.trim(streamId, 2, before.version), true, 'a trim on the version of the ticket')
+    assertEqual(await store.trim(streamId, 2, before.version), true, 'a trim on the version of the ticket')
     const { floor, version: next } = await trial.head(store, streamId)
-    same(floor, 2, 'the floor after the trim')
-    same(await store.trim(streamId, 2, before.version), false, 'a repeated trim on the old version')
-    same(await store.trim(streamId, 2, next), true, 'a trim to the current floor')
-    same(await store.trim(streamId, 1), true, 'a trim to below the floor, without a version')
-    same(await store.trim(trial.id('absent'), 1), false, 'a trim of an absent log')
-    same(await store.trim(trial.id('absent'), 1, next), false, 'a trim of an absent log, on a version')
+    assertEqual(floor, 2, 'the floor after the trim')
+    assertEqual(await store.trim(streamId, 2, before.version), false, 'a repeated trim on the old version')
+    assertEqual(await store.trim(streamId, 2, next), true, 'a trim to the current floor')
+    assertEqual(await store.trim(streamId, 1), true, 'a trim to below the floor, without a version')
+    assertEqual(await store.trim(trial.id('absent'), 1), false, 'a trim of an absent log')
+    assertEqual(await store.trim(trial.id('absent'), 1, next), false, 'a trim of an absent log, on a version')
   }),
 
   define(12, 'trim: a decision on the version before the trim is refused as moved', async trial => {
@@ -160,31 +172,35 @@ export const trimming: readonly ContractCase[] = [
       const before = await trial.head(store, streamId)
       await store.trim(streamId, floor)
       const after = await trial.head(store, streamId)
-      same(seen.has(after.version), false, `whether the version after a trim to ${floor} was there before`)
+      assertEqual(seen.has(after.version), false, `whether the version after a trim to ${floor} was there before`)
       seen.add(after.version)
-      same([after.ticket, after.touchedAt], ['one', before.touchedAt], 'the ticket itself')
+      assertEqual([after.ticket, after.touchedAt], ['one', before.touchedAt], 'the ticket itself')
       const late = move(before.version, 'late')
-      same(
+      assertEqual(
         describeAppend(await store.append(streamId, batch('x'), guest(), late)),
         'moved',
         "a guest's append on the version before the trim",
       )
-      same(
+      assertEqual(
         describeAppend(await writer.append(batch('x'), late)),
         'moved',
         "a writer's append on the version before the trim",
       )
-      same(await store.remove(streamId, before.version), false, 'a removal on the version before the trim')
+      assertEqual(await store.remove(streamId, before.version), false, 'a removal on the version before the trim')
       await store.trim(streamId, floor)
-      same((await trial.head(store, streamId)).version, after.version, 'the version after a trim that left the floor')
+      assertEqual(
+        (await trial.head(store, streamId)).version,
+        after.version,
+        'the version after a trim that left the floor',
+      )
     }
     const { version, incarnation } = await trial.head(store, streamId)
-    same(
+    assertEqual(
       describeAppend(await writer.append(batch('g'), move(version, 'two'))),
       'appended 7..7',
       'an append on the version',
     )
-    same(
+    assertEqual(
       (await trial.head(store, streamId)).version,
       `7.${incarnation}.${writer.epoch}`,
       'the version after the append',
@@ -197,8 +213,8 @@ export const trimming: readonly ContractCase[] = [
     await store.putSnapshot(streamId, snapshot, 3)
     await store.putBlob(streamId, 'hash', new Uint8Array([1, 2]))
     await store.trim(streamId, 6)
-    same(await store.getSnapshot(streamId, 6), snapshot, 'a snapshot below the floor')
-    same([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2], 'a blob')
+    assertEqual(await store.getSnapshot(streamId, 6), snapshot, 'a snapshot below the floor')
+    assertEqual([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2], 'a blob')
   }),
 ]
 

@@ -1,5 +1,5 @@
 import type { LogStore } from '../store/log-store.ts'
-import { same } from './assert.ts'
+import { assertEqual } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { LONG_MS, type Trial } from './trial.ts'
 import { batch, guest, textsOf } from './writer.ts'
@@ -58,8 +58,8 @@ export const watching: readonly ContractCase[] = [
       const ticket = { state: '', due: { at: null, program: null } }
       await other.fork(source, 0, streamId, { principal: null, ticket, closing: null })
       await follower.sees('a fork', page => page !== undefined)
-      const claim = await other.claim(streamId, 'somebody', LONG_MS, false)
-      await follower.sees('a claim', page => page?.lease?.owner === 'somebody')
+      const claim = await other.claim(streamId, 'owner', LONG_MS, false)
+      await follower.sees('a claim', page => page?.lease?.owner === 'owner')
       await other.release(streamId, claim.outcome === 'claimed' ? claim.epoch : '')
       await follower.sees('a release', page => page?.lease === null)
       const { incarnation } = await trial.head(store, streamId)
@@ -77,7 +77,7 @@ export const watching: readonly ContractCase[] = [
       const { incarnation } = writer.lastAcked
       const follower = trial.follow(store, streamId)
       writer.lastAcked = { ...writer.lastAcked, sequence: 7 }
-      same((await writer.append(batch('a'))).outcome, 'regressed', 'an append after an absent entry')
+      assertEqual((await writer.append(batch('a'))).outcome, 'regressed', 'an append after an absent entry')
       await follower.sees('the new incarnation', page => page?.incarnation !== incarnation)
     }
   }),
@@ -119,7 +119,7 @@ export const watching: readonly ContractCase[] = [
     await stays.sees('an append after another watch was stopped', page => page?.head === 2)
     await store.append(streamId, batch('c'), guest())
     await stays.sees('an append by the same handle after another watch was stopped', page => page?.head === 3)
-    same(wake.count - before, 0, 'the wake-ups after stop')
+    assertEqual(wake.count - before, 0, 'the wake-ups after stop')
     for (const stop of stopped) stop()
     const again = trial.follow(store, streamId)
     await other.append(streamId, batch('d'), guest())
@@ -136,9 +136,9 @@ export const watching: readonly ContractCase[] = [
     let cursor = { sequence: 0, incarnation, epoch: '0' }
     const next = async () => {
       const { batches, truncated } = await trial.page(store, streamId, cursor, { batches: 4, bytes: 1000 })
-      same(truncated, null, `the cursor at ${cursor.sequence}`)
+      assertEqual(truncated, null, `the cursor at ${cursor.sequence}`)
       for (const { first, last, mark, body } of batches) {
-        same(first, cursor.sequence + 1, 'the sequence after the last that was read')
+        assertEqual(first, cursor.sequence + 1, 'the sequence after the last that was read')
         read.push(...textsOf(body))
         cursor = { sequence: last, incarnation, epoch: mark }
       }
@@ -149,7 +149,7 @@ export const watching: readonly ContractCase[] = [
       while (cursor.sequence < 90) {
         const { sequence } = cursor
         await follower.sees(`an entry after ${sequence} of 90`, page => (page?.head ?? 0) > sequence)
-        same(await next(), true, `whether a log whose head is past ${sequence} has batches after it`)
+        assertEqual(await next(), true, `whether a log whose head is past ${sequence} has batches after it`)
         while (await next());
       }
     }
@@ -157,7 +157,11 @@ export const watching: readonly ContractCase[] = [
       for (let n = 0; n < 15; n++) await each.append(streamId, batch(`${i}-${n}`, `${i}-${n}'`), guest())
     })
     await Promise.all([follow(), ...write])
-    same([read.length, new Set(read).size], [90, 90], 'the entries that were read, and how many of them are different')
+    assertEqual(
+      [read.length, new Set(read).size],
+      [90, 90],
+      'the entries that were read, and how many of them are different',
+    )
   }),
 ]
 

@@ -18,7 +18,7 @@ export interface StreamManagerOptions {
    */
   readonly owner?: string
   /**
-   * Lease time of a claim, in ms. It is renewed three times as often.
+   * Duration of a lease, in ms. Writers renew it after a third of this time.
    *
    * @default 30000
    */
@@ -54,7 +54,7 @@ export interface StreamManagerOptions {
    */
   readonly maxBlobBytes?: number
   /**
-   * How many bytes a writer may queue before awaiting `write` waits (law 8).
+   * Maximum number of bytes that a writer queues. Above it, the promise of `write` resolves after the next append (law 8).
    *
    * @default 1048576
    */
@@ -93,7 +93,7 @@ export function settingsOf(options: StreamManagerOptions): WriterSettings {
 export function checkInteger(field: string, value: unknown, min = 0, max = Number.MAX_SAFE_INTEGER): void {
   if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return
   const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
-  throw new LogError('invalid', `${field}: expected a whole number ${range}, found ${found(value)}`)
+  throw new LogError('invalid', `${field}: expected a whole number ${range}, found ${describeValue(value)}`)
 }
 
 /**
@@ -104,7 +104,8 @@ export function checkInteger(field: string, value: unknown, min = 0, max = Numbe
 export function checkNames(names: Readonly<Record<string, unknown>>): void {
   for (const [field, name] of Object.entries(names)) {
     if (name === undefined) continue
-    if (typeof name !== 'string') throw new LogError('invalid', `${field}: expected a name, found ${found(name)}`)
+    if (typeof name !== 'string')
+      throw new LogError('invalid', `${field}: expected a name, found ${describeValue(name)}`)
     const problem = nameProblem(field, name)
     if (problem !== undefined) throw new LogError('invalid', problem)
     if (!name.isWellFormed()) {
@@ -114,11 +115,11 @@ export function checkNames(names: Readonly<Record<string, unknown>>): void {
 }
 
 /** @throws LogError `invalid` if a stream id is not a valid name. */
-export function checkId(streamId: unknown): void {
+export function checkStreamId(streamId: unknown): void {
   checkNames({ streamId: streamId ?? null })
 }
 
-const found = (value: unknown): string =>
+const describeValue = (value: unknown): string =>
   typeof value === 'number' || value === null
     ? String(value)
     : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`

@@ -28,9 +28,9 @@ import { preambleOf } from '../write/preamble.ts'
 import type { Writer, WriterSettings } from '../write/writer.ts'
 import { forkStream } from './fork-stream.ts'
 import {
-  checkId,
   checkInteger,
   checkNames,
+  checkStreamId,
   MAX_DUE,
   MAX_LISTED,
   type StreamManagerOptions,
@@ -118,7 +118,7 @@ export class StreamManager {
 
   /** Creates an empty log for a principal. Returns false if it exists. */
   async createStream(streamId: string, principal?: string): Promise<boolean> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkNames({ principal })
     return this.#call(() => this.store.create(streamId, principal ?? null))
   }
@@ -168,7 +168,7 @@ export class StreamManager {
    * @throws LogError `invalid` or `too-large` if the chunk can never be appended.
    */
   async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkNames({ guest: guest ?? null })
     const canRewind = (id: string, to: number) => canRewindTo(this.#history, id, to)
     return appendAsGuest(
@@ -203,13 +203,13 @@ export class StreamManager {
 
   /** Ends the open run: completed, or interrupted or aborted where it was asked to stop. Returns the status. */
   async endStream(streamId: string, output?: Json): Promise<EndStatus> {
-    checkId(streamId)
+    checkStreamId(streamId)
     return endStream(this.#claims, this.#settings, streamId, output)
   }
 
   /** Ends the open run as failed. */
   async failStream(streamId: string, error: string | RunFailure): Promise<void> {
-    checkId(streamId)
+    checkStreamId(streamId)
     return failStream(this.#claims, this.#settings, streamId, error)
   }
 
@@ -218,13 +218,13 @@ export class StreamManager {
    * paused already, and where a pending that this process's writer still saw open was settled meanwhile.
    */
   async pauseStream(streamId: string, reason?: string): Promise<boolean> {
-    checkId(streamId)
+    checkStreamId(streamId)
     return pauseStream(this.#claims, this.#history, streamId, reason)
   }
 
   /** Resumes the paused run. Returns false where it is not paused. */
   async resumeStream(streamId: string): Promise<boolean> {
-    checkId(streamId)
+    checkStreamId(streamId)
     return resumeStream(this.#claims, streamId)
   }
 
@@ -245,7 +245,7 @@ export class StreamManager {
     options: { minSequence?: number; runId?: string; nextRunId?: string } = {},
   ): Promise<number | CutRequest | undefined> {
     const { minSequence, runId, nextRunId } = options
-    checkId(streamId)
+    checkStreamId(streamId)
     checkNames({ runId, nextRunId })
     checkInteger('step', step)
     checkInteger('minSequence', minSequence ?? 0)
@@ -263,7 +263,7 @@ export class StreamManager {
    * @throws LogError `absent` without the log, `exists` if the target exists, `truncated` without the entry.
    */
   async forkStream(streamId: string, at: number, target: string, principal?: string): Promise<void> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkNames({ target: target ?? null, principal })
     checkInteger('at', at)
     return forkStream(this.store, this.#history, this.#call, streamId, at, target, principal ?? null)
@@ -271,7 +271,7 @@ export class StreamManager {
 
   /** The state of a log; null if it does not exist. */
   async getInfo(streamId: string): Promise<StreamInfo | null> {
-    checkId(streamId)
+    checkStreamId(streamId)
     const page = await this.#history.head(streamId)
     if (page === undefined) return null
     const { batches, truncated, ticket: state, ...head } = page
@@ -297,7 +297,7 @@ export class StreamManager {
 
   /** Calls back when a log may have changed. Edge-triggered; may be spurious. */
   watch(streamId: string, wake: () => void): () => void {
-    checkId(streamId)
+    checkStreamId(streamId)
     return this.store.watch(streamId, wake)
   }
 
@@ -307,7 +307,7 @@ export class StreamManager {
    */
   async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
     if (at === undefined) {
-      checkId(streamId)
+      checkStreamId(streamId)
       const { view, ticket, cursor } = await this.#history.current(streamId)
       return { view, ticket, cursor }
     }
@@ -317,14 +317,14 @@ export class StreamManager {
 
   /** Like `view`, but returns a fold that the caller may continue. */
   async fold(streamId: string, at?: number): Promise<FoldedLog> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkInteger('at', at ?? 0)
     return at === undefined ? FoldedLog.from(await this.#history.current(streamId)) : this.#history.at(streamId, at)
   }
 
   /** The current log, for a driver to continue. Reads only entries that are new since this process last read the log. */
   async takeFold(streamId: string): Promise<FoldedLog> {
-    checkId(streamId)
+    checkStreamId(streamId)
     return this.#history.take(streamId)
   }
 
@@ -338,7 +338,7 @@ export class StreamManager {
    * if there are so many that a new fold is cheaper.
    */
   async since(streamId: string, after: Cursor): Promise<EntriesSince | undefined> {
-    checkId(streamId)
+    checkStreamId(streamId)
     return this.#history.since(streamId, after)
   }
 
@@ -348,7 +348,7 @@ export class StreamManager {
    * @throws LogError `truncated` if entries are missing, `regressed` if the log does not hold the cursor.
    */
   async upTo(streamId: string, after: Cursor, to: number): Promise<EntriesSince> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkInteger('to', to)
     const entries: Entry[] = []
     let { sequence, epoch } = after
@@ -368,7 +368,7 @@ export class StreamManager {
    * @throws LogError `truncated` if entries are missing.
    */
   async entries(streamId: string, after: number, to: number): Promise<Entry[]> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkInteger('after', after)
     checkInteger('to', to)
     const all: Entry[] = []
@@ -383,7 +383,7 @@ export class StreamManager {
    * in bytes.
    */
   async snapshot(streamId: string): Promise<{ cursor: string; bytes: number }> {
-    checkId(streamId)
+    checkStreamId(streamId)
     return this.#history.storeSnapshot(streamId)
   }
 
@@ -399,7 +399,7 @@ export class StreamManager {
 
   /** Drops old entries that are not needed, after storing a snapshot (law 12). Returns the floor. */
   async trimStream(streamId: string, retention: Retention): Promise<number> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkInteger('maxEntries', retention.maxEntries ?? 0)
     checkInteger('maxAgeMs', retention.maxAgeMs ?? 0)
     return trim(this.store, this.#history, this.#call, streamId, retention)
@@ -410,7 +410,7 @@ export class StreamManager {
    * 12), or its ticket has another version than `ifVersion`. Returns whether it was removed.
    */
   async expireStream(streamId: string, idleMs: number, ifVersion?: string): Promise<boolean> {
-    checkId(streamId)
+    checkStreamId(streamId)
     checkInteger('idleMs', idleMs)
     const page = await this.#history.head(streamId)
     if (page === undefined || page.clock - page.touchedAt < idleMs) return false
@@ -428,7 +428,7 @@ export class StreamManager {
    * has another version.
    */
   async deleteStream(streamId: string, ifVersion?: string): Promise<boolean> {
-    checkId(streamId)
+    checkStreamId(streamId)
     this.#history.forget(streamId)
     return this.#call(() => this.store.remove(streamId, ifVersion))
   }
@@ -443,7 +443,7 @@ export class StreamManager {
 
   #reader(streamId: string, options: ReadFrom): BatchReader {
     const { after, fromSequence, ...rest } = options
-    checkId(streamId)
+    checkStreamId(streamId)
     checkNames({ runId: rest.runId })
     const from = parseCursor(after ?? fromSequence)
     const { store, timers, retryTimeoutMs } = this.#settings

@@ -202,14 +202,14 @@ describe('a reader of one run in a long log', () => {
   const FEW = 50
 
   /** A run with very many entries, optionally with a discard, followed by a waiting request. */
-  async function long(isCut: boolean): Promise<World> {
+  async function long(isDiscarded: boolean): Promise<World> {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer('r0')
     for (let i = 0; i < PAST / 100; i++) {
       await writer.commit(Array.from({ length: 100 }, (_, n) => ({ type: 'status', message: `${i} ${n}` })))
     }
     await writer.write(delta('draft')).appended
-    if (isCut) await writer.main.discard({ reason: 'test' })
+    if (isDiscarded) await writer.main.discard({ reason: 'test' })
     await world.manager.endStream(ID)
     await writer.close()
     await world.manager.append(ID, 'ada', request('r1'))

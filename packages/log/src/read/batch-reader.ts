@@ -73,7 +73,7 @@ export interface ReaderOptions {
   readonly signal?: AbortSignal
 }
 
-/** What a reader needs from its manager. */
+/** The parts of the manager that a reader uses. */
 export interface ReaderSource {
   readonly store: LogStore
   readonly timers: Timers
@@ -254,7 +254,7 @@ export class BatchReader {
     const recent = cursor.incarnation === undefined || this.#attachedAt === undefined ? undefined : fanout.after(cursor)
     if (recent !== undefined) {
       this.#head = fanout.head ?? this.#head
-      return this.#take(recent, cursor.incarnation as string)
+      return this.#startBatches(recent, cursor.incarnation as string)
     }
     const { store, streamId } = this.#source
     const { pageBytes = PAGE.bytes } = this.#options
@@ -262,11 +262,21 @@ export class BatchReader {
     if (page === undefined) {
       // A log that does not exist yet has no entries. One that was read before has been removed.
       if (cursor.incarnation === undefined && cursor.sequence === 0) return undefined
-      throw new TruncatedError('incarnation', `the log ${streamId} does not exist`, 0, 0)
+      throw new TruncatedError(
+        'incarnation',
+        `the log ${streamId} does not exist: read from its start without a cursor`,
+        0,
+        0,
+      )
     }
     const { truncated, head, floor, incarnation } = page
     if (truncated !== null)
-      throw new TruncatedError(truncated, `the log ${streamId} no longer has this cursor`, head, floor)
+      throw new TruncatedError(
+        truncated,
+        `the log ${streamId} no longer has this cursor: start from a snapshot`,
+        head,
+        floor,
+      )
     this.#head = parsedHeadOf(page)
     const batches = page.batches.map(batch => new DecodedBatch(batch))
     if (this.#attachedAt === undefined) {
@@ -274,7 +284,7 @@ export class BatchReader {
       await this.#collectRetractions(page.floor, batches)
       if (this.#hasEnded) return undefined
     }
-    const batch = this.#take(batches, incarnation)
+    const batch = this.#startBatches(batches, incarnation)
     const next = this.#cursor
     if (next.sequence === head) {
       if (next.incarnation === undefined) this.#cursor = { sequence: head, incarnation, epoch: page.mark }
@@ -283,7 +293,7 @@ export class BatchReader {
     return batch
   }
 
-  #take(batches: readonly DecodedBatch[], incarnation: string): ReadBatch | undefined {
+  #startBatches(batches: readonly DecodedBatch[], incarnation: string): ReadBatch | undefined {
     const last = batches.at(-1)
     if (last === undefined) return undefined
     const after = this.#cursor.sequence
@@ -365,7 +375,7 @@ export class BatchReader {
     if (retraction === undefined || retraction.from === retraction.at)
       return !isCatchUp || !retractions.isRetracted(entry)
     const throws = this.#options.onCut === 'throw'
-    // What the reader has read: all before its start, or all that it got since.
+    // The entries that the reader has read: all before its start, or all since.
     const read = isCatchUp ? this.#from : this.#cursor.sequence
     if (throws && retraction.firstVisible !== undefined && retraction.firstVisible <= read)
       throw new StreamTruncatedError(retraction.step, retraction.at)
@@ -424,10 +434,20 @@ export class BatchReader {
     for (let at = start; at < end && !this.#hasEnded; ) {
       const page = await this.#call(() => store.read(streamId, { sequence: at }, PAGE))
       if (page?.incarnation !== incarnation)
-        throw new TruncatedError('incarnation', `the log ${streamId} was replaced`, page?.head ?? 0, page?.floor ?? 0)
+        throw new TruncatedError(
+          'incarnation',
+          `the log ${streamId} was replaced: read it from its start`,
+          page?.head ?? 0,
+          page?.floor ?? 0,
+        )
       // The entries that this reader is about to get were trimmed, so their retractions are unknown.
       if (page.floor > Math.max(floor, this.#from)) {
-        throw new TruncatedError('below-floor', `the log ${streamId} was trimmed`, page.head, page.floor)
+        throw new TruncatedError(
+          'below-floor',
+          `the log ${streamId} was trimmed: start from a snapshot`,
+          page.head,
+          page.floor,
+        )
       }
       for (const batch of page.batches) {
         for (const entry of decodeBatch(batch)) if (entry.sequence > at && entry.sequence <= end) take(entry)

@@ -326,7 +326,7 @@ describe('the entries of a range', () => {
     await writer.close()
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
     expect(await failure(world.manager.entries(ID, 0, head + 1))).toBe('truncated')
-    expect(await failure(world.manager.entries('nobody', 0, 1))).toBe('truncated')
+    expect(await failure(world.manager.entries('missing', 0, 1))).toBe('truncated')
     const floor = await world.manager.trimStream(ID, { maxEntries: 1 })
     expect(await failure(world.manager.entries(ID, floor - 1, head))).toBe('truncated')
     expect(await world.manager.entries(ID, floor, head)).toHaveLength(head - floor)

@@ -18,7 +18,7 @@ async function readAfter(world: World, after: number, options: Omit<ReaderOption
   return entries
 }
 
-const isCut = ({ chunk }: Entry) => chunk.type === 'rewind' || chunk.type === 'step-discarded'
+const isRetraction = ({ chunk }: Entry) => chunk.type === 'rewind' || chunk.type === 'step-discarded'
 
 /** The entries that survive the retractions: requests do, and a run's end does if some of the run is left. */
 function survivors(log: readonly Entry[]): Entry[] {
@@ -55,12 +55,12 @@ describe('a reader that resumes from a cursor', () => {
         await session.apply(actions)
         await session.release()
         const log = await world.log()
-        const left = survivors(log).filter(entry => !isCut(entry))
+        const left = survivors(log).filter(entry => !isRetraction(entry))
         const { internal, ...view } = (await world.manager.view(ID)).view
         for (let from = 0; from < log.length; from++) {
           const seen = await readAfter(world, from)
-          expect(seen.filter(entry => !isCut(entry))).toEqual(left.filter(({ sequence }) => sequence > from))
-          const cuts = seen.filter(isCut)
+          expect(seen.filter(entry => !isRetraction(entry))).toEqual(left.filter(({ sequence }) => sequence > from))
+          const cuts = seen.filter(isRetraction)
           for (const entry of log.slice(from).filter(({ chunk }) => chunk.type === 'rewind')) {
             const { toSequence } = entry.chunk as unknown as { toSequence: number }
             expect(cuts.some(({ sequence }) => sequence === entry.sequence)).toBe(toSequence < from)

@@ -53,7 +53,8 @@ const MAX_NOTICE_CLAIM_MS = 86_400_000
 export function checkGuestChunk(chunk: Chunk): void {
   const problem = checkChunk(chunk)
   if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
-  if (!isGuestChunk(chunk.type)) throw new LogError('invalid', `chunk ${chunk.type}: guests may not append this type`)
+  if (!isGuestChunk(chunk.type))
+    throw new LogError('invalid', `chunk ${chunk.type}: guests may not append this type: use a writer`)
   if (chunk.type === 'tool-output-available' && chunk.preliminary) {
     throw new LogError(
       'invalid',

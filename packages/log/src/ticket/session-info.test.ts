@@ -36,11 +36,11 @@ describe('preview line', () => {
     [`${'x'.repeat(159)} y`, 'x'.repeat(159)],
     [`${'x'.repeat(159)}🙂`, 'x'.repeat(159)],
     [`${'x'.repeat(158)}🙂🙂`, `${'x'.repeat(158)}🙂`],
-  ])('of %j is %j', (text, line) => {
+  ])('shortens %j to %j', (text, line) => {
     expect(previewLine(text)).toBe(line)
   })
 
-  test('is the beginning of the text with its white space collapsed', () => {
+  test('is the start of the text with white space collapsed', () => {
     const text = fc.array(fc.constantFrom('a', ' ', '\n', '\t', '語', '🙂', 'word'.repeat(30)), { maxLength: 60 })
     fc.assert(
       fc.property(text, pieces => {
@@ -56,7 +56,7 @@ describe('preview line', () => {
     )
   })
 
-  test('is that of the last text: of a request, or of the run when it pauses or ends', () => {
+  test('comes from the last text: a request, or the pause or end of a run', () => {
     const lines: unknown[] = []
     let ticket: Ticket = EMPTY_TICKET
     const apply = (entry: NewEntry) => {
@@ -88,7 +88,7 @@ describe('preview line', () => {
 })
 
 describe('title and metadata', () => {
-  test('are those of the last session-info: omitted fields stay, metadata is replaced', () => {
+  test('come from the last session-info: omitted fields stay, metadata is replaced', () => {
     const first = after(EMPTY_TICKET, info({ title: 'A walk', metadata: { tags: ['a'], pinned: true } }))
     expect(first.about).toEqual({ title: 'A walk', metadata: { tags: ['a'], pinned: true } })
     expect(after(first, info({ title: 'A talk' })).about).toEqual({ ...first.about, title: 'A talk' })
@@ -97,13 +97,13 @@ describe('title and metadata', () => {
     expect(after(first, info({})).about).toEqual(first.about)
   })
 
-  test('law 5: change the ticket’s version, also without a new value', () => {
+  test('law 5: change the version of the ticket, also without a new value', () => {
     const ticket = after(EMPTY_TICKET, info({ title: 'A walk' }))
     expect(after(ticket, info({ title: 'A walk' }))).not.toBe(ticket)
     expect(after(ticket, info({ title: 'A walk' }))).toEqual(ticket)
   })
 
-  test('are kept by runs and cuts', () => {
+  test('survive runs, rewinds and discards', () => {
     const named = after(EMPTY_TICKET, info({ title: 'A walk' }), request('r1', 'Go.'))
     const { about, line } = advance(named, [
       entryBy(R1, { type: 'rewind', toSequence: 0, reason: 'edit' }),
@@ -152,7 +152,7 @@ describe('law 6: limits of title, metadata and preview line', () => {
       'run-paused.line: expected at most 160 characters, found 161',
     ],
   ]
-  test.each(LIMITS.map(([chunk, problem]) => [problem ?? `${chunk.type}: accepted`, chunk, problem] as const))(
+  test.each(LIMITS.map(([chunk, problem]) => [problem ?? `${chunk.type}: accepts it`, chunk, problem] as const))(
     '%s',
     (_, chunk, problem) => {
       expect(listFieldProblem(chunk)).toBe(problem)
@@ -175,7 +175,7 @@ test('law 5: about and line of the ticket match those derived from the entries',
       const { entries, tickets } = admittedEntries(attempts)
       for (const [i, ticket] of tickets.entries()) {
         const shown = { about: ticket.about, line: ticket.line }
-        expect(shown).toEqual(plain(entries.slice(0, i + 1)))
+        expect(shown).toEqual(expectedFields(entries.slice(0, i + 1)))
         expect(ticketOf(recordOf(ticket).state)).toEqual(ticket)
         seen.add(ticket.line).add(ticket.about?.title)
       }
@@ -187,7 +187,7 @@ test('law 5: about and line of the ticket match those derived from the entries',
 })
 
 /** Title, metadata and preview line, derived from the entries from the end. */
-function plain(entries: readonly NewEntry[]): Pick<Ticket, 'about' | 'line'> | object {
+function expectedFields(entries: readonly NewEntry[]): Pick<Ticket, 'about' | 'line'> | object {
   const chunks = entries.map(({ chunk }) => chunk).reverse()
   const infos = chunks.filter(chunk => chunk.type === 'session-info')
   const title = infos.find(chunk => chunk.title !== undefined)?.title

@@ -198,7 +198,7 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
   }
 }
 
-/** How a run resumes after a pause: from its last checkpoint. */
+/** Resumption of a run after a pause: from its last checkpoint. */
 function resumptionAfter({ checkpointId, stepCount }: Extract<Chunk, { type: 'run-paused' }>): Partial<TicketRun> {
   if (checkpointId === undefined) return {}
   return {

@@ -68,7 +68,7 @@ describe('a guest', () => {
     expect(await refusal(world, claim(world, 'tab2'))).toBe('claimed')
     expect(await refusal(world, request('r2'))).toBe('busy')
     expect(await refusal(world, request('r2', { cut: { toSequence: 4, reason: 'x' } }))).toBe('gone')
-    expect(await refusal(world, approve('nobody'))).toBe('unknown')
+    expect(await refusal(world, approve('missing'))).toBe('unknown')
     expect(await refusal(world, stop('r9'))).toBe('ended')
     await world.clock.advance(10_000)
     expect(await refusal(world, approve('a'))).toBe('late')

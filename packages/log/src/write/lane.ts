@@ -51,7 +51,7 @@ export interface Write extends PromiseLike<void> {
 /** The fields of a discard. */
 export type Discard = Omit<Extract<Chunk, { type: 'step-discarded' }>, 'type'>
 
-/** What a lane needs from its writer. */
+/** The parts of the writer that a lane uses. */
 export interface LaneWriter {
   write(origin: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write
   commit(origin: WriterOrigin, batch: BatchLike, options?: CommitOptions): Promise<Committed>

@@ -8,14 +8,14 @@ import { type FieldTypes, type Kinds, type NamedType, types } from './field-type
 
 export type Check = (value: unknown) => string | undefined
 
-const found = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   const type = typeof value
   if (type === 'number' || type === 'boolean' || value === null) return String(value)
   return Array.isArray(value) ? 'array' : type
 }
 
 const expected = (name: string, value: unknown): string =>
-  `: expected ${name}, found ${typeof value === 'string' && name.includes('|') ? JSON.stringify(value.slice(0, 40)) : found(value)}`
+  `: expected ${name}, found ${typeof value === 'string' && name.includes('|') ? JSON.stringify(value.slice(0, 40)) : describeValue(value)}`
 
 /** Shallow check for JSON. Nested values come from a parser or are serialized by the store. */
 const isJson = (value: unknown): boolean => {

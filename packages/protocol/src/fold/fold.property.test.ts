@@ -214,7 +214,7 @@ describe('the fold', () => {
             for (const part of fold.message(id)?.parts ?? []) {
               const key = `${id} ${part.key}`
               const reader = readers.get(key)
-              const gained = fold.gained(id, part.key, reader?.mark)
+              const gained = fold.textSince(id, part.key, reader?.mark)
               if (gained === undefined) continue
               const text = gained.reset ? gained.text : `${reader?.text}${gained.text}`
               readers.set(key, { mark: gained.mark, text })

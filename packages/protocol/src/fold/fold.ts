@@ -259,8 +259,8 @@ export class Fold {
   }
 
   /** The text added to a part since a mark, in time proportional to that text. Undefined if there is no such part. */
-  gained(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
-    return this.#cell(messageId, key)?.growth?.gained(since)
+  textSince(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
+    return this.#cell(messageId, key)?.growth?.textSince(since)
   }
 
   /** A structured object. The same object until it changes. */

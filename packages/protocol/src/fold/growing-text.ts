@@ -58,7 +58,7 @@ export class GrowingText {
   }
 
   /** Returns the text added since the mark, in time proportional to that text. */
-  gained(since?: TextMark): TextGrowth {
+  textSince(since?: TextMark): TextGrowth {
     const text = this.read()
     const position: TextPosition = { growth: this, truncations: this.#truncations, pieces: this.#pieces.length }
     const from = since as TextPosition | undefined

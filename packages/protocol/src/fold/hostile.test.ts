@@ -62,7 +62,7 @@ describe('fields that are not in the table', () => {
     expect(interrupts[0]).not.toHaveProperty('response')
     expect(messages[0]).not.toHaveProperty('finishReason')
     expect(messages[0]?.status).toBe('streaming')
-    expect(fold.gained('r1::r1', '#4')).toBeUndefined()
+    expect(fold.textSince('r1::r1', '#4')).toBeUndefined()
     expect(parts()[1]).not.toHaveProperty('executor')
   })
 

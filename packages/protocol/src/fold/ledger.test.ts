@@ -165,17 +165,17 @@ describe('hooks of any log', () => {
       const { chunk } = entry
       if (chunk.type === 'run-finished') {
         ended.add(runId)
-        hooks = hooks.filter(one => one.runId !== runId)
+        hooks = hooks.filter(hook => hook.runId !== runId)
       } else if (chunk.type === 'hook-completed' && (entry.internal ?? false) === internal) {
         const { hookId: id, result } = chunk
         const isGone = (one: (typeof hooks)[number]) =>
           one.runId === runId && (one.hookId === id || (!id.includes('/') && one.hookId.startsWith(`${id}/`)))
-        hooks = hooks.filter(one => !isGone(one))
+        hooks = hooks.filter(hook => !isGone(hook))
         const isOver = result === undefined && !id.includes('/')
         if (!isOver) hooks.push({ runId, hookId: id, ...(result !== undefined && { result }) })
       }
     }
-    return hooks.map(one => `${one.runId} ${one.hookId} ${one.result}`).sort()
+    return hooks.map(hook => `${hook.runId} ${hook.hookId} ${hook.result}`).sort()
   }
 
   test('agree with a model of the rules', () => {

@@ -86,7 +86,7 @@ export class PartCell extends Cell {
   #partial(): Pick<ToolPart, 'input'> {
     this.#input ??= { json: new JsonParser() }
     const { json, mark } = this.#input
-    const gained = (this.growth as GrowingText).gained(mark)
+    const gained = (this.growth as GrowingText).textSince(mark)
     json.push(gained.text)
     this.#input = { json, mark: gained.mark }
     const input = json.snapshot()

@@ -7,7 +7,7 @@ export const MAX_JSON_DEPTH = 512
 /** An object key or an array index. */
 export type JsonSegment = string | number
 
-// What the parser expects next, as error text. The text quotes each allowed punctuation character.
+// The next expected token, as error text. The text quotes each allowed punctuation character.
 const VALUE = 'a value'
 const KEY = 'a key'
 const COLON = '":"'

@@ -4,7 +4,7 @@ import { isContainer, type Json, type JsonObject } from '../json/json.ts'
 import { MAX_GAP } from './path.ts'
 import type { StatePath, UndoJournal } from './undo-journal.ts'
 
-/** What a write of a chunk needs beside its path in `data`. */
+/** Arguments of a write beside its path in `data`. */
 export interface DataWrite {
   /** The number of segments up to the item on the path that no write has set, or 0. */
   readonly unset: number

@@ -70,7 +70,7 @@ export const anyChunk: fc.Arbitrary<StructuredDataChunk> = fc
       ),
       some(
         1,
-        value.map(one => final(one)),
+        value.map(element => final(element)),
       ),
     ),
     fc.oneof(

@@ -105,8 +105,8 @@ function follow(events: readonly Event[]): void {
   )
   expect(new Set(changedPaths).size).toBe(changedPaths.length)
   for (const [i, { path }] of inverseList.entries()) {
-    const above = inverseList.slice(0, i).filter(one => one.length === undefined)
-    expect(above.some(one => one.path === '' || `${path}.`.startsWith(`${one.path}.`))).toBe(false)
+    const above = inverseList.slice(0, i).filter(inverse => inverse.length === undefined)
+    expect(above.some(inverse => inverse.path === '' || `${path}.`.startsWith(`${inverse.path}.`))).toBe(false)
   }
   accumulator.discard()
   now = committed

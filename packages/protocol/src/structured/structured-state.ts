@@ -2,6 +2,7 @@ import type { Json } from '../json/json.ts'
 
 /** A tree with the keys of `data`, down to the items that no write has set. Branches without such items may remain. */
 export interface UnsetItems {
+  /** `true` for an unset item, or the unset items below a field or an item. */
   readonly [key: string]: true | UnsetItems
 }
 

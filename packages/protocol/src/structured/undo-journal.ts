@@ -19,7 +19,7 @@ export type StatePath = readonly string[]
 /** The path of an inverse. */
 export const pathOf = ({ path }: StructuredInverse): StatePath => path.split('.').slice(1)
 
-/** A node that an inverse of the draft already restores, from the index `from` on. -1 restores the complete value. */
+/** A node that an inverse of the draft already restores, from the index `from` on: -1 restores the complete value, and NaN nothing. */
 interface UndoMark {
   from: number
   readonly below: Map<string, UndoMark>
@@ -32,7 +32,7 @@ const newUndoMark = (): UndoMark => ({ from: Number.NaN, below: new Map() })
 export class UndoJournal {
   readonly inverses: StructuredInverse[] = []
   readonly #marks = newUndoMark()
-  // Weak, so that a container that was replaced before a read can be collected.
+  // The containers that writes may mutate. Weak, so that a container that was replaced before a read can be collected.
   owned: WeakSet<object>
 
   constructor(owned = new WeakSet()) {

@@ -1,4 +1,4 @@
-// How a paused run resumes: the mode of the resume, and the last checkpoint before the pause.
+// Resumption of a paused run: the mode of the resume, and the last checkpoint before the pause.
 
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'

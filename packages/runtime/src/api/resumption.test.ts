@@ -216,7 +216,7 @@ describe('rejected resumptions', () => {
     expect(await codeOf(runtime.resume('s', 'r1', { mode: 'with-message', input: 'x' }))).toBe('run_not_resumable')
     const confirmation = { mode: 'with-confirmation', approved: true } as const
     expect(await codeOf(runtime.resume('s', 'r1', confirmation))).toBe('run_not_resumable')
-    expect(await codeOf(runtime.resume('s', 'nobody'))).toBe('run_unknown')
+    expect(await codeOf(runtime.resume('s', 'missing'))).toBe('run_unknown')
     expect(await codeOf(runtime.resume('nowhere', 'r1'))).toBe('session_unknown')
   })
 
@@ -245,9 +245,9 @@ describe('rejected resumptions', () => {
   test('law 5: accepts one of two concurrent resumes', async () => {
     const { runtime } = await interrupted()
     const both = await Promise.allSettled([runtime.resume('s', 'r1'), runtime.resume('s', 'r1')])
-    const [done, ...more] = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+    const [done, ...more] = both.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []))
     expect(more).toEqual([])
-    const refused = both.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []))
+    const refused = both.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason.code] : []))
     expect(['run_busy', 'run_not_resumable']).toContain(refused[0])
     await done?.result()
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one ', 'one two'])

@@ -71,8 +71,8 @@ describe('a retry', () => {
     for (const runId of [undefined, 'r2']) {
       const runtime = await talk('a', 'b')
       const both = await Promise.allSettled([runtime.retry('s', runId), runtime.retry('s', runId)])
-      const done = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
-      const refused = both.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []))
+      const done = both.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+      const refused = both.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason.code] : []))
       expect(done).toHaveLength(1)
       // It arrived while the first waited, or after it had started.
       expect(['run_busy', 'run_cut_refused']).toContain(refused[0])
@@ -198,7 +198,7 @@ describe('a retry', () => {
 
   test('rejects a retry in a session without runs', async () => {
     const runtime = await talk('a')
-    expect(await codeOf(runtime.retry('s', 'nobody'))).toBe('run_unknown')
+    expect(await codeOf(runtime.retry('s', 'missing'))).toBe('run_unknown')
     expect(await codeOf(runtime.retry('nowhere'))).toBe('session_unknown')
     await runtime.manager.createStream('empty')
     expect(await codeOf(runtime.retry('empty'))).toBe('run_unknown')

@@ -49,7 +49,9 @@ export async function locateRun(
   if (request?.status === 'waiting') {
     return { hasStarted: false, isEnded: false, from: request.at, floor, head: view.head, isRewound: false }
   }
-  throw request ? cancelledError(runId) : new RunError('run_unknown', `session ${sessionId} has no run ${runId}`)
+  throw request
+    ? cancelledError(runId)
+    : new RunError('run_unknown', `session ${sessionId} has no run ${runId}: use the id of one of its runs`)
 }
 
 /** Whether a run is open or queued. */

@@ -89,8 +89,10 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
 function checkPrograms(kind: Program['kind'], programs: readonly Program[]): void {
   const names = new Set<string>()
   for (const program of programs) {
-    if (program?.kind !== kind) throw new ValidationError(`${kind}s: expected the result of ${kind}()`)
-    if (names.has(program.name)) throw new ValidationError(`${kind}s: duplicate name ${program.name}`)
+    if (program?.kind !== kind)
+      throw new ValidationError(`${kind}s: expected results of ${kind}(), found ${describeType(program)}`)
+    if (names.has(program.name))
+      throw new ValidationError(`${kind}s: expected different names, found ${program.name} twice: rename one ${kind}`)
     names.add(program.name)
   }
 }

@@ -78,7 +78,10 @@ describe('options of createRuntime', () => {
   const wrong: readonly (readonly [string, object])[] = [
     ['store', { store: undefined }],
     ['store', { store: Promise.resolve(store) }],
-    ['duplicate name echo', { agents: [echo, agent({ name: 'echo', version: '2', model: scriptedModel([]) })] }],
+    [
+      'expected different names, found echo twice',
+      { agents: [echo, agent({ name: 'echo', version: '2', model: scriptedModel([]) })] },
+    ],
     ['agents', { agents: [{ name: 'no agent' }] }],
     ['maxTakeovers', { maxTakeovers: -1 }],
     ['blockedAfterMs', { blockedAfterMs: Number.NaN }],
@@ -87,8 +90,10 @@ describe('options of createRuntime', () => {
     ['engine.graceMs', { engine: { graceMs: 1.5 } }],
   ]
   test.each(wrong)('rejects an invalid option: %s', (name, options) => {
-    const make = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
-    expect(make).toThrow(expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(name) }))
+    const create = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
+    expect(create).toThrow(
+      expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(name) }),
+    )
   })
 })
 
@@ -96,7 +101,7 @@ describe('an agent', () => {
   test('finds an agent by name or program, and creates no session for an unknown one', async () => {
     const runtime = testRuntime({ agents: [echo] })
     expect((await (await runtime.start({ agent: 'echo', input: 'a' })).result()).text).toBe('0: a')
-    const error = await runtime.start({ agent: 'nobody', input: 'a', session: 's' }).catch(error => error)
+    const error = await runtime.start({ agent: 'missing', input: 'a', session: 's' }).catch(error => error)
     expect(error).toMatchObject({ name: 'RunError', code: 'program_unknown', message: expect.stringContaining('echo') })
     expect(await codeOf(runtime.view('s'))).toBe('session_unknown')
     // A program that only workers have.

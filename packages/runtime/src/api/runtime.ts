@@ -220,7 +220,7 @@ export class Runtime implements RunHost {
     let id = runId
     return this.#requestDerived(sessionId, options, isRewindFor('retry'), ({ view }) => {
       id ??= view.runs.at(-1)?.runId
-      if (id === undefined) throw new RunError('run_unknown', `session ${sessionId} has no run to retry`)
+      if (id === undefined) throw new RunError('run_unknown', `session ${sessionId} has no run to retry: start one`)
       const earlierRun = runOf(view, id)
       return { earlierRun, spec: retrySpec(this.#programs, view, earlierRun) }
     })

@@ -193,11 +193,11 @@ describe('a run that does not start', () => {
   test('reports that the run or the session does not exist', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
-    expect(await codeOf(runtime.run('s', 'nobody').result())).toBe('run_unknown')
-    expect(await codeOf(all(runtime.run('s', 'nobody').stream()))).toBe('run_unknown')
+    expect(await codeOf(runtime.run('s', 'missing').result())).toBe('run_unknown')
+    expect(await codeOf(all(runtime.run('s', 'missing').stream()))).toBe('run_unknown')
     expect(await codeOf(runtime.run('nowhere', 'r').result())).toBe('session_unknown')
     expect(await codeOf(runtime.run('nowhere', 'r').stop())).toBe('session_unknown')
-    expect(await codeOf(runtime.run('s', 'nobody').stop())).toBe('run_unknown')
+    expect(await codeOf(runtime.run('s', 'missing').stop())).toBe('run_unknown')
   })
 
   test('keeps waiting for a driver', async () => {

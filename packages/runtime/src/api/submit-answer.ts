@@ -147,7 +147,7 @@ async function checkedInfo(
   const info = await manager.getInfo(sessionId)
   if (info === null) throw sessionUnknown(sessionId)
   if (principal !== undefined && info.principal !== principal) {
-    throw new RunError('answer_forbidden', `session ${sessionId} belongs to another principal`)
+    throw new RunError('answer_forbidden', `session ${sessionId} belongs to another principal: answer as its owner`)
   }
   return info
 }

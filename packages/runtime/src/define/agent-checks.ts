@@ -33,9 +33,14 @@ export function checkTools(name: string, tools: readonly Callable[]): void {
   const names = new Set<string>()
   for (const [index, tool] of tools.entries()) {
     if (!EXECUTORS.has(tool?.executor)) {
-      throw new ValidationError(`agent ${name}: tools.${index}: expected the result of tool() or providerTool()`)
+      throw new ValidationError(
+        `agent ${name}: tools.${index}: expected the result of tool() or providerTool(), found ${describeType(tool)}`,
+      )
     }
-    if (names.has(tool.name)) throw new ValidationError(`agent ${name}: tools: duplicate name ${tool.name}`)
+    if (names.has(tool.name))
+      throw new ValidationError(
+        `agent ${name}: tools: expected different names, found ${tool.name} twice: rename one tool`,
+      )
     names.add(tool.name)
   }
 }
@@ -62,7 +67,9 @@ export function checkState(name: string, stateSchema: Schema | undefined, initia
   checkSchema(stateSchema, `agent ${name}: stateSchema`)
   const checked = initialState && validateSync(stateSchema, initialState)
   if (!checked || !('problem' in checked)) return
-  throw new ValidationError(`agent ${name}: initialState: does not match stateSchema: ${checked.problem}`)
+  throw new ValidationError(
+    `agent ${name}: initialState: expected a state that stateSchema accepts, found a problem: ${checked.problem}`,
+  )
 }
 
 /**

@@ -54,7 +54,11 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['no model', { model: undefined }, /^agent helper: model: expected a model .*found undefined$/],
   ['the name of a model instead of a model', { model: 'gpt-5' }, /^agent helper: model: .*found a string/],
   ['a model of an old version', { model: { specificationVersion: 'v2', doStream() {} } }, /^agent helper: model: .*v2/],
-  ['two tools with the same name', tools(weather, weather), /^agent helper: tools: duplicate name weather$/],
+  [
+    'two tools with the same name',
+    tools(weather, weather),
+    /^agent helper: tools: expected different names, found weather twice: rename one tool$/,
+  ],
   [
     'an object that is not a tool',
     tools(weather, { name: 'x' }),
@@ -113,7 +117,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   [
     'an initialState that does not match stateSchema',
     { stateSchema: z.object({ count: z.number() }), initialState: { count: 'one' } },
-    /^agent helper: initialState: does not match stateSchema: count: /,
+    /^agent helper: initialState: expected a state that stateSchema accepts, found a problem: count: /,
   ],
 ])('rejects an agent with %s and names the option', (_, wrong, message) => {
   expect(define(wrong)).toThrow(ValidationError)

@@ -1,6 +1,6 @@
 // Makes an agent or a workflow callable by another agent, like a tool.
 
-import { checkKeys, checkObject } from '../error/check-object.ts'
+import { checkKeys, checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
@@ -108,7 +108,7 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
   checkObject('subAgent: options', options)
   const { name = program?.name, description, title, prompt, approval } = options
   if (program?.kind !== 'agent' && program?.kind !== 'workflow') {
-    throw new ValidationError('subAgent: expected the result of agent() or workflow()')
+    throw new ValidationError(`subAgent: expected the result of agent() or workflow(), found ${describeType(program)}`)
   }
   checkToolName(name)
   checkKeys(`subAgent ${name}`, options, SUB_AGENT_OPTIONS)
@@ -146,7 +146,9 @@ export function subAgentOf(path: string, value: Program | SubAgent): SubAgent {
   const { executor, kind } = Object(value) as { executor?: unknown; kind?: unknown }
   if (executor === 'agent') return value as SubAgent
   if (kind === 'agent' || kind === 'workflow') return subAgent(value as Agent)
-  throw new ValidationError(`${path}: expected the result of agent(), workflow() or subAgent()`)
+  throw new ValidationError(
+    `${path}: expected the result of agent(), workflow() or subAgent(), found ${describeType(value)}`,
+  )
 }
 
 /** The prompt, if it is the only field; otherwise the input as JSON. */

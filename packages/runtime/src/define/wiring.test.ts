@@ -14,14 +14,22 @@ describe('rejects missing, dangling and ambiguous edges with the message', () =>
     ["edge a -> start: an edge cannot lead to 'start': lead it to the first node", 'a', [S, ['a', 'start']]],
     ["edge a -> end: max: an edge to 'end' is taken once: remove max", 'a', [S, ['a', 'end', { when: 'x', max: 1 }]]],
     ["edges: no edge starts at 'start': add ['start', 'node'] for the first node", 'a', [E]],
-    ["edges: two edges start at 'start', to a and to b: a run begins with one node", 'a b', [S, ['start', 'b'], E]],
+    [
+      "edges: two edges start at 'start', to a and to b: keep one, a run begins with one node",
+      'a b',
+      [S, ['start', 'b'], E],
+    ],
     [
       'edge start -> [a, b]: a run begins with one node: fork after it',
       'a b c',
       [['start', ['a', 'b'], { join: 'c' }]],
     ],
-    ['edge start -> end: a run begins with a node', 'a', [['start', 'end'], E]],
-    ["edge start -> a: an edge from 'start' has no options", 'a', [['start', 'a', { otherwise: true }], E]],
+    ['edge start -> end: a run begins with a node: lead the edge to one', 'a', [['start', 'end'], E]],
+    [
+      "edge start -> a: an edge from 'start' has no options: remove when, otherwise and max",
+      'a',
+      [['start', 'a', { otherwise: true }], E],
+    ],
     ["node b: it has no outgoing edge: add ['b', 'end']", 'a b', [S, ['a', 'b']]],
     ['node b: it is unreachable: add an edge to it, or remove it', 'a b', [S, E, ['b', 'end']]],
     [

@@ -49,14 +49,14 @@ function checkStart(path: string, edges: readonly Edge[]): void {
   if (second !== undefined) {
     fail(
       path,
-      `edges: two edges start at 'start', to ${targetsOf(first)} and to ${targetsOf(second)}: a run begins with one node`,
+      `edges: two edges start at 'start', to ${targetsOf(first)} and to ${targetsOf(second)}: keep one, a run begins with one node`,
     )
   }
   const here = `${path}: ${nameOf(first)}`
   if (first.join !== undefined) fail(here, 'a run begins with one node: fork after it')
-  if (first.to[0] === 'end') fail(here, 'a run begins with a node')
+  if (first.to[0] === 'end') fail(here, 'a run begins with a node: lead the edge to one')
   if (first.when !== undefined || first.otherwise || first.max !== undefined)
-    fail(here, "an edge from 'start' has no options")
+    fail(here, "an edge from 'start' has no options: remove when, otherwise and max")
 }
 
 /** Checks one node: it needs an outgoing edge, and at most one per condition. */

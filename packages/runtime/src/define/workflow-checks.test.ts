@@ -37,7 +37,7 @@ describe('workflow() rejects an invalid definition with the message', () => {
       'workflow w: expected only id, version, inputSchema, jsonSchema, nodes, edges, maxSteps, budget, migrate, found "input"',
       { input: {} },
     ],
-    ['workflow w: jsonSchema: requires inputSchema', { jsonSchema: { type: 'string' } }],
+    ['workflow w: jsonSchema: expected inputSchema too, found none: set it', { jsonSchema: { type: 'string' } }],
   ])('%s', (message, more) => {
     expect(definitionError({ nodes: { one: go }, edges: one, ...more })).toBe(message)
   })
@@ -115,7 +115,7 @@ describe('workflow() rejects an invalid definition with the message', () => {
       ['one', ['a', 'b'], { join: 'one', max: 1 }],
     ],
     ['a fork needs at least two branches: use a plain edge for one', ['one', ['a'], { join: 'one' }]],
-    ['a fork lists each branch once', ['one', ['a', 'a'], { join: 'one' }]],
+    ['a fork lists each branch once: remove the repeated one', ['one', ['a', 'a'], { join: 'one' }]],
     ["a fork needs a join: add { join: 'node' }", ['one', ['a', 'b']]],
     ["a fork needs a join: add { join: 'node' }", ['one', ['a', 'b'], { when: 'x' }]],
     ["join: expected a node's id, found 1", ['one', ['a', 'b'], { join: 1 }]],

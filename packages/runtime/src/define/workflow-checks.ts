@@ -103,7 +103,7 @@ export function checkEdge(path: string, definition: unknown): void {
 function checkBranches(path: string, heads: readonly unknown[], options: unknown): void {
   for (const head of heads) check(typeof head === 'string', `${path}: to`, "nodes' ids", head)
   if (heads.length < 2) fail(path, 'a fork needs at least two branches: use a plain edge for one')
-  if (new Set(heads).size < heads.length) fail(path, 'a fork lists each branch once')
+  if (new Set(heads).size < heads.length) fail(path, 'a fork lists each branch once: remove the repeated one')
   if (isObject(options) && options['join'] !== undefined) return
   fail(path, "a fork needs a join: add { join: 'node' }")
 }

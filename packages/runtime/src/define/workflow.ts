@@ -185,7 +185,7 @@ function inputJsonSchemaOf(
 ): JsonSchema | undefined {
   const here = `${path}: inputSchema`
   if (schema !== undefined) checkSchema(schema, here)
-  else if (override !== undefined) fail(`${path}: jsonSchema`, 'requires inputSchema')
+  else if (override !== undefined) fail(`${path}: jsonSchema`, 'expected inputSchema too, found none: set it')
   if (schema === undefined || override !== undefined) return schema && jsonSchemaOf(schema, here, override)
   try {
     return jsonSchemaOf(schema, here)

@@ -247,33 +247,33 @@ test('rejects nodes and edges that do not fit at compile time', () => {
   const define = () => {
     const start = ['start', 'one'] as const
     const end = ['one', 'end'] as const
-    // @ts-expect-error one does not take what start gives
+    // @ts-expect-error one takes a number, the workflow starts with a text
     workflow({ id: 'w', nodes: { one: count }, edges: [['start', 'one'], end] })
-    // @ts-expect-error two does not take what one returns
+    // @ts-expect-error two takes a number, one returns a text
     workflow({ id: 'w', nodes: { one: text, two: count }, edges: [start, ['one', 'two'], ['two', 'end']] })
     const number = () => ({ data: 1 })
-    // @ts-expect-error an agent takes a text, and no number
+    // @ts-expect-error an agent takes a text, one returns a number
     workflow({ id: 'w', nodes: { one: number, two: talker }, edges: [start, ['one', 'two'], ['two', 'end']] })
-    // @ts-expect-error its prompt takes no text
+    // @ts-expect-error its prompt takes a number, the workflow starts with a text
     workflow({ id: 'w', nodes: { one: { agent: talker, prompt: (n: number) => `${n}` } }, edges: [start, end] })
-    // @ts-expect-error one never returns this condition
+    // @ts-expect-error one never returns the condition b
     workflow({ id: 'w', nodes: { one: () => ({ condition: 'a' }) }, edges: [start, ['one', 'end', { when: 'b' }]] })
     const both = (): { condition: 'a' | 'b' } => ({ condition: 'a' })
-    // @ts-expect-error no edge is for b
+    // @ts-expect-error no edge has the condition b
     workflow({ id: 'w', nodes: { one: both }, edges: [start, ['one', 'end', { when: 'a' }]] })
     // @ts-expect-error an agent returns no condition
     workflow({ id: 'w', nodes: { one: talker }, edges: [start, ['one', 'end', { when: 'b' }]] })
-    // @ts-expect-error a node that passes on what two cannot take
+    // @ts-expect-error one passes on its text, two takes a number
     workflow({ id: 'w', nodes: { one: anything, two: count }, edges: [start, ['one', 'two'], ['two', 'end']] })
-    // @ts-expect-error no input type is declared
+    // @ts-expect-error the input needs a declared type
     workflow({ id: 'w', nodes: { one: ({ input }) => ({ data: input }) }, edges: [start, end] })
     // @ts-expect-error there is no node by this name
     workflow({ id: 'w', nodes: { one: text }, edges: [start, ['one', 'none'], end] })
     // @ts-expect-error there is no node by this name
     workflow({ id: 'w', nodes: { one: text }, edges: [start, ['none', 'one'], end] })
-    // @ts-expect-error a condition is a text
+    // @ts-expect-error a condition must be a text
     workflow({ id: 'w', nodes: { one: text }, edges: [start, ['one', 'end', { when: 1 }]] })
-    // @ts-expect-error there is no node to join at
+    // @ts-expect-error the join m does not exist
     workflow({ id: 'w', nodes: { one: text, a: text, b: text }, edges: [start, ['one', ['a', 'b'], { join: 'm' }]] })
     workflow({
       id: 'w',
@@ -284,26 +284,26 @@ test('rejects nodes and edges that do not fit at compile time', () => {
     workflow({
       id: 'w',
       nodes: { one: text, a: text, b: count, m: anything },
-      // @ts-expect-error a branch does not take what the fork gives
+      // @ts-expect-error the branch b takes a number, the fork gives a text
       edges: [start, ['one', ['a', 'b'], { join: 'm' }], ['a', 'm'], ['b', 'm'], ['m', 'end']],
     })
     const failing = { run: text, onError: { route: 'two' } } as const
-    // @ts-expect-error two takes no failure
+    // @ts-expect-error two takes a text, onError routes a failure to it
     workflow({ id: 'w', nodes: { one: failing, two: text }, edges: [start, end, ['two', 'end']] })
-    // @ts-expect-error errors are routed to no node
+    // @ts-expect-error onError routes to a node that does not exist
     workflow({ id: 'w', nodes: { one: failing }, edges: [start, end] })
-    // @ts-expect-error what it continues with is not its data
+    // @ts-expect-error onError.continue differs from the type of the data
     workflow({ id: 'w', nodes: { one: { run: text, onError: { continue: 1 } } }, edges: [start, end] })
     const limited = ({ input, params }: NodeContext<string, { max: number }>) => ({ data: input.slice(params.max) })
-    // @ts-expect-error its code takes other params
+    // @ts-expect-error the code takes params of another type
     workflow({ id: 'w', nodes: { one: { run: limited, params: { max: '3' } } }, edges: [start, end] })
-    // @ts-expect-error its code takes params
+    // @ts-expect-error the code needs params
     workflow({ id: 'w', nodes: { one: limited }, edges: [start, end] })
-    // @ts-expect-error it returns what is no result
+    // @ts-expect-error a number is not a node result
     workflow({ id: 'w', nodes: { one: () => 1 }, edges: [start, end] })
-    // @ts-expect-error it returns a message that is none
+    // @ts-expect-error ui.message must be a text
     workflow({ id: 'w', nodes: { one: () => ({ ui: { message: 1 } }) }, edges: [start, end] })
-    // @ts-expect-error no bound by that name
+    // @ts-expect-error budget has no option cost
     workflow({ id: 'w', nodes: { one: text }, edges: [start, end], budget: { cost: 1 } })
     const base = { id: 'w', nodes: { one: text }, edges: [start, end] } as const
     // @ts-expect-error runs must continue at an existing node

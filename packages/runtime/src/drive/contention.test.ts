@@ -9,16 +9,16 @@ import { expectOneEnd, isStep, LEASE_MS, type Process, textOf, VirtualCluster } 
 const SESSION = 's'
 const RUN = 'r1'
 
-class Ring {
+class CompetingProcesses {
   readonly cluster = new VirtualCluster()
   /** The calls of each process. */
   readonly calls = new Map<Process, Calls>()
 
-  static async open(): Promise<Ring> {
-    const ring = new Ring()
-    const server = ring.cluster.process(() => [], { engine: false })
+  static async open(): Promise<CompetingProcesses> {
+    const processes = new CompetingProcesses()
+    const server = processes.cluster.process(() => [], { engine: false })
     await server.runtime.start({ session: SESSION, runId: RUN, agent: 'agent:helper@1', input: 'How warm?' })
-    return ring
+    return processes
   }
 
   process(retryTimeoutMs = 5000): Process {
@@ -33,7 +33,7 @@ class Ring {
   }
 
   /** Expects that the run is in the log once and complete. */
-  async expectWhole(): Promise<void> {
+  async expectCompleted(): Promise<void> {
     expect(await this.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
     await this.cluster.clock.advance(2 * LEASE_MS)
     await expectOneEnd(this.cluster, SESSION, RUN)
@@ -43,24 +43,24 @@ class Ring {
   }
 }
 
-test('fences a driver that was frozen past its lease: aborts its calls and writes nothing of it', async () => {
-  const ring = await Ring.open()
-  const { cluster } = ring
-  const owner = ring.process()
+test('fences a driver that was frozen past its lease: aborts its calls, and the log gets nothing from it', async () => {
+  const processes = await CompetingProcesses.open()
+  const { cluster } = processes
+  const owner = processes.process()
   await cluster.waitForEntry(
     SESSION,
     ({ chunk, origin }) => chunk.type === 'tool-output-available' && isStep(origin, 1),
   )
   owner.freeze()
-  const nextProcess = ring.process()
+  const nextProcess = processes.process()
   const { sequence } = await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
   owner.thaw()
-  await ring.expectWhole()
+  await processes.expectCompleted()
   // The first of its calls ended before it could know. Its outcome is not in the log.
-  expect(ring.of(owner).aborted).toContain('c2')
-  expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`])
-  expect(ring.of(nextProcess).tools.sort()).toEqual(['c1', 'c2'])
-  expect(ring.of(nextProcess).models).toEqual([`${SESSION}/${RUN}/${RUN}/2`])
+  expect(processes.of(owner).aborted).toContain('c2')
+  expect(processes.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`])
+  expect(processes.of(nextProcess).tools.sort()).toEqual(['c1', 'c2'])
+  expect(processes.of(nextProcess).models).toEqual([`${SESSION}/${RUN}/${RUN}/2`])
   expect(owner.logged).toMatchObject([{ level: 'warn', cause: { code: 'fenced' } }])
   // The thawed process wrote nothing: the log has only the entries of its successor.
   const after = (await cluster.entries(SESSION)).filter(entry => entry.sequence > sequence)
@@ -70,18 +70,18 @@ test('fences a driver that was frozen past its lease: aborts its calls and write
 })
 
 test('a driver that was frozen in a model call starts nothing when it is thawed', async () => {
-  const ring = await Ring.open()
-  const { cluster } = ring
-  const owner = ring.process()
+  const processes = await CompetingProcesses.open()
+  const { cluster } = processes
+  const owner = processes.process()
   await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   owner.freeze()
-  ring.process()
-  await ring.expectWhole()
+  processes.process()
+  await processes.expectCompleted()
   const { head } = (await cluster.manager.getInfo(SESSION)) ?? {}
   owner.thaw()
   await cluster.clock.advance(10 * LEASE_MS)
   expect((await cluster.manager.getInfo(SESSION))?.head).toBe(head)
-  expect(ring.of(owner)).toMatchObject({
+  expect(processes.of(owner)).toMatchObject({
     models: [`${SESSION}/${RUN}/${RUN}/1`],
     tools: [],
     aborted: [`${SESSION}/${RUN}/${RUN}/1`],
@@ -89,52 +89,52 @@ test('a driver that was frozen in a model call starts nothing when it is thawed'
 })
 
 test('many processes that compete for one run call nothing twice', async () => {
-  const ring = await Ring.open()
-  const all = Array.from({ length: 5 }, () => ring.process())
-  await ring.expectWhole()
-  const models = all.flatMap(process => ring.of(process).models)
+  const processes = await CompetingProcesses.open()
+  const all = Array.from({ length: 5 }, () => processes.process())
+  await processes.expectCompleted()
+  const models = all.flatMap(process => processes.of(process).models)
   expect(models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
-  expect(all.flatMap(process => ring.of(process).tools).sort()).toEqual(['c1', 'c2'])
-  expect((await ring.cluster.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
+  expect(all.flatMap(process => processes.of(process).tools).sort()).toEqual(['c1', 'c2'])
+  expect((await processes.cluster.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
   expect(all.flatMap(({ logged }) => logged)).toEqual([])
 })
 
 /** The entries at which the store becomes unavailable. */
-const MOMENTS = ['run-started', 'text-delta', 'step-finish', 'tool-output-available', 'state-patch']
+const OUTAGE_STARTS = ['run-started', 'text-delta', 'step-finish', 'tool-output-available', 'state-patch']
 
-test.each(MOMENTS)(
+test.each(OUTAGE_STARTS)(
   'continues a run once if the store is unavailable beyond the lease but within retryTimeoutMs, from %s on',
-  async moment => {
-    const ring = await Ring.open()
-    const { cluster } = ring
-    const owner = ring.process()
-    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === moment)
-    owner.connection.isCut = true
+  async type => {
+    const processes = await CompetingProcesses.open()
+    const { cluster } = processes
+    const owner = processes.process()
+    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === type)
+    owner.connection.isUnavailable = true
     await cluster.clock.advance(3 * LEASE_MS)
-    owner.connection.isCut = false
-    await ring.expectWhole()
-    expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
-    expect(ring.of(owner).tools.sort()).toEqual(['c1', 'c2'])
+    owner.connection.isUnavailable = false
+    await processes.expectCompleted()
+    expect(processes.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
+    expect(processes.of(owner).tools.sort()).toEqual(['c1', 'c2'])
     expect((await cluster.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
   },
 )
 
-test.each(MOMENTS)(
+test.each(OUTAGE_STARTS)(
   'continues a run once when the store is back after longer than retryTimeoutMs, from %s on',
-  async moment => {
-    const ring = await Ring.open()
-    const { cluster } = ring
-    const owner = ring.process(500)
-    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === moment)
-    owner.connection.isCut = true
+  async type => {
+    const processes = await CompetingProcesses.open()
+    const { cluster } = processes
+    const owner = processes.process(500)
+    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === type)
+    owner.connection.isUnavailable = true
     await cluster.clock.advance(20 * LEASE_MS)
     expect((await cluster.manager.getInfo(SESSION))?.ticket.run?.runId).toBe(RUN)
-    owner.connection.isCut = false
-    await ring.expectWhole()
+    owner.connection.isUnavailable = false
+    await processes.expectCompleted()
     const types = (await cluster.entries(SESSION)).map(({ chunk }) => chunk.type)
     expect(types).not.toContain('error')
     // Committed calls are not repeated. The others are, with the same key.
-    expect(new Set(ring.of(owner).models)).toEqual(
+    expect(new Set(processes.of(owner).models)).toEqual(
       new Set([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`]),
     )
     expect(owner.logged.filter(({ level }) => level === 'error')).toEqual([])
@@ -142,45 +142,45 @@ test.each(MOMENTS)(
 )
 
 test('continues a run once through repeated outages of the store', async () => {
-  const ring = await Ring.open()
-  const { cluster } = ring
-  const owner = ring.process(500)
+  const processes = await CompetingProcesses.open()
+  const { cluster } = processes
+  const owner = processes.process(500)
   let isOver = false
   const ended = cluster.manager.createResumableReader(SESSION, { runId: RUN }).then(async reader => {
     for await (const _ of reader);
     isOver = true
   })
   for (let n = 1; !isOver; n++) {
-    owner.connection.isCut = n % 2 === 0
+    owner.connection.isUnavailable = n % 2 === 0
     await cluster.clock.advance(n % 2 === 0 ? 2000 : 400)
     expect(n).toBeLessThan(100)
   }
   await ended
-  owner.connection.isCut = false
-  await ring.expectWhole()
+  owner.connection.isUnavailable = false
+  await processes.expectCompleted()
 })
 
-test.each(MOMENTS)(
+test.each(OUTAGE_STARTS)(
   'continues a run once if the store rejects reads for longer than retryTimeoutMs, from %s on',
-  async moment => {
-    const ring = await Ring.open()
-    const { cluster } = ring
-    const owner = ring.process(500)
-    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === moment)
+  async type => {
+    const processes = await CompetingProcesses.open()
+    const { cluster } = processes
+    const owner = processes.process(500)
+    await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === type)
     owner.connection.before = ({ method }) => {
       if (method === 'read') throw new LogError('unavailable', 'the store is out of reach')
     }
     await cluster.clock.advance(5 * LEASE_MS)
     owner.connection.before = undefined
-    await ring.expectWhole()
+    await processes.expectCompleted()
     expect((await cluster.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('error')
   },
 )
 
 test('does not start a run whose session is deleted during the claim', async () => {
-  const ring = await Ring.open()
-  const { cluster } = ring
-  const owner = ring.process()
+  const processes = await CompetingProcesses.open()
+  const { cluster } = processes
+  const owner = processes.process()
   const removed = Promise.withResolvers<void>()
   owner.connection.before = async ({ method }) => {
     if (method !== 'create') return
@@ -191,5 +191,5 @@ test('does not start a run whose session is deleted during the claim', async () 
   await cluster.clock.until(removed.promise)
   await cluster.clock.advance(1000)
   expect(await cluster.entries(SESSION)).toEqual([])
-  expect(ring.of(owner).models).toEqual([])
+  expect(processes.of(owner).models).toEqual([])
 })

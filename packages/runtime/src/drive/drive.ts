@@ -200,7 +200,10 @@ export class Drive {
     const { maxTakeovers } = this.#settings
     const { takeovers = 0 } = session.run(this.#runId) ?? {}
     if (takeovers >= maxTakeovers) {
-      return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times without progress`)
+      return new MillraceError(
+        'run_crashed',
+        `the run was taken over ${maxTakeovers} times without progress: see why its processes ended, then retry it`,
+      )
     }
     return (await this.#timeLeft(definition, session)) > 0 ? undefined : timeBudgetError(definition)
   }
@@ -407,4 +410,4 @@ export class Drive {
 }
 
 const timeBudgetError = ({ budget: { timeMs } }: Program): BudgetError =>
-  new BudgetError('budget_time', `the run has taken longer than ${timeMs} ms`)
+  new BudgetError('budget_time', `the run has taken longer than ${timeMs} ms: raise budget.timeMs`)

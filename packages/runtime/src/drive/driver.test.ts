@@ -333,7 +333,7 @@ test('logs once that due sessions cannot be queried, until they can again', asyn
   const cluster = new VirtualCluster()
   const owner = cluster.process(() => [], { log: { retryTimeoutMs: 0 } })
   for (const isCut of [true, false, true]) {
-    owner.connection.isCut = isCut
+    owner.connection.isUnavailable = isCut
     await cluster.clock.advance(5000)
   }
   expect(owner.logged.map(({ message }) => message)).toEqual(Array(2).fill('failed to query due sessions'))

@@ -38,7 +38,7 @@ async function withUnsentNotices(...names: string[]): Promise<VirtualCluster> {
 }
 
 describe('observers of an agent', () => {
-  test('are notified at once of an end that a process without the agent wrote', async () => {
+  test('receive at once an end that a process without the agent wrote', async () => {
     for (const observers of [[], [new RecordingObserver()]]) {
       const { cluster, observer, process, start } = setUp()
       await start('pay')
@@ -55,7 +55,7 @@ describe('observers of an agent', () => {
     }
   })
 
-  test('are notified of runs of their own agents only, also after another agent ran in the session', async () => {
+  test('receive notices only of runs of their own agents, also after another agent ran in the session', async () => {
     const cluster = await withUnsentNotices('alice')
     const [observer, other] = [new RecordingObserver(), new RecordingObserver()]
     const bob = cluster.process(talker('bob'), { observers: [other] })
@@ -71,7 +71,7 @@ describe('observers of an agent', () => {
     expect([other.count, await noticesIn(cluster)]).toEqual([1, []])
   })
 
-  test('are notified of a pause in another version of the program, with and without a deadline', async () => {
+  test('receive a pause of another version of the program, with and without a deadline', async () => {
     for (const timeoutMs of [undefined, DAY]) {
       const cluster = new VirtualCluster()
       const process = cluster.process(approvalAgents('1', timeoutMs), {
@@ -87,7 +87,7 @@ describe('observers of an agent', () => {
     }
   })
 
-  test('are notified although an earlier notice in the session has no process to deliver it', async () => {
+  test('receive a notice although no process can deliver an earlier one of the session', async () => {
     const cluster = await withUnsentNotices('alice', 'bob')
     const observer = new RecordingObserver()
     const { connection } = cluster.process(talker('bob'), { observers: [observer] })
@@ -104,7 +104,7 @@ describe('observers of an agent', () => {
     expect(looks.length).toBe(0)
   })
 
-  test('are notified of an end once a later request that no driver can run is cancelled', async () => {
+  test('receive an end once a later request that no driver can run is cancelled', async () => {
     const cluster = await withUnsentNotices('alice')
     const server = cluster.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: 'gone', agent: 'agent:gone@1', input: 'Hello' })
@@ -117,7 +117,7 @@ describe('observers of an agent', () => {
     expect(observer.finished).toMatchObject([{ runId: 'alice' }])
   })
 
-  test('are notified of many ends at once with limited concurrency, each once', async () => {
+  test('receive many simultaneous ends once each, with limited concurrency', async () => {
     const { cluster, observer, process } = setUp({ engine: { concurrency: 4000 } })
     let max = 0
     let open = 0

@@ -15,7 +15,7 @@ import {
 import { isEndOf } from './virtual-cluster.fixture.ts'
 
 describe('observers', () => {
-  test('are notified once of each kind of end, with the owner of the session', async () => {
+  test('receive each kind of end once, with the owner of the session', async () => {
     const ends = {
       completed: 'Hi',
       failed: 'fail',
@@ -50,7 +50,7 @@ describe('observers', () => {
     }
   })
 
-  test('are notified of each pause with its pendings, and of the end', async () => {
+  test('receive each pause with its pendings, and the end', async () => {
     const { cluster, observer, process, start } = setUp()
     await start('pay')
     await cluster.waitForEntry(SESSION, isPause)
@@ -68,7 +68,7 @@ describe('observers', () => {
     expect(process.logged).toEqual([])
   })
 
-  test('are all notified, each with a copy, also if one has no handler', async () => {
+  test('each receive a copy of a notice, also if one has no handler', async () => {
     const second = new RecordingObserver()
     const spoiler: Observer = {
       onFinished(run) {
@@ -83,7 +83,7 @@ describe('observers', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('cause no deadlines and acknowledgements in the log if there are none', async () => {
+  test('add deadlines and acknowledgements to the log only if there are observers', async () => {
     const { cluster, start } = setUp({ observers: [] })
     await start()
     await cluster.waitForEnd(SESSION, RUN)
@@ -93,7 +93,7 @@ describe('observers', () => {
     expect(await acknowledgementsIn(cluster)).toEqual([])
   })
 
-  test('are rejected if they are invalid', () => {
+  test('must be objects with known handlers', () => {
     for (const observers of [null, {}, [null], ['no'], [{ onPaused: 'no' }], [{ onFinished: 1 }]]) {
       expect(() => setUp({ observers: observers as never })).toThrow('observers')
     }
@@ -101,7 +101,7 @@ describe('observers', () => {
 })
 
 describe('delivery to an observer', () => {
-  test('that throws is retried with a growing delay until it gives up, and the run is not affected', async () => {
+  test('retries an observer that throws, with a growing delay and a limit, and does not affect the run', async () => {
     const { cluster, observer, process, start } = setUp()
     const at: number[] = []
     observer.onNotify = () => {
@@ -124,7 +124,7 @@ describe('delivery to an observer', () => {
     expect(await process.runtime.run(SESSION, RUN).result()).toMatchObject({ status: 'completed' })
   })
 
-  test('that succeeds after retries is not repeated', async () => {
+  test('ends at the first success', async () => {
     const { cluster, observer, start } = setUp()
     observer.onNotify = () => (observer.count < 3 ? Promise.reject(new Error('not yet')) : undefined)
     await start()
@@ -134,7 +134,7 @@ describe('delivery to an observer', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('that hangs is retried, and delays neither runs nor closing', async () => {
+  test('retries an observer that hangs, and delays neither runs nor closing', async () => {
     const { cluster, observer, process, start } = setUp()
     observer.onNotify = never
     await start()
@@ -158,7 +158,7 @@ describe('delivery to an observer', () => {
     await cluster.clock.until(process.runtime.close(), 2 * OBSERVER_TIMEOUT_MS)
   })
 
-  test('that is slow is awaited by close', async () => {
+  test('of a slow observer completes before the runtime closes', async () => {
     const { cluster, observer, process, start } = setUp()
     const { promise, resolve } = Promise.withResolvers<void>()
     observer.onNotify = () => promise
@@ -175,7 +175,7 @@ describe('delivery to an observer', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('that fails does not prevent delivery to others, and all are called again until it succeeds', async () => {
+  test('calls all observers again until none fails', async () => {
     const broken: Observer = {
       onFinished() {
         if (observer.count < 3) throw new Error('broken')
@@ -190,7 +190,7 @@ describe('delivery to an observer', () => {
     expect(await noticesIn(cluster)).toEqual([])
   })
 
-  test('that hangs has limited concurrency, and an overdue notice needs a claim', async () => {
+  test('limits its concurrency while observers hang, and claims a session before an overdue notice', async () => {
     const { cluster, observer, process } = setUp()
     const notifiedAt = new Map<string, number[]>()
     observer.onNotify = () => {

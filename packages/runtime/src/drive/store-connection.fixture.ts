@@ -13,7 +13,7 @@ export class StoreConnection {
   /** Number of open watches. */
   watches = 0
   /** Whether calls fail. */
-  isCut = false
+  isUnavailable = false
   /** Called before each call, which waits for it. */
   before: ((call: StoreCall) => unknown) | undefined
   /** Called after the store has executed a call, before the process gets the result. */
@@ -56,7 +56,7 @@ export class StoreConnection {
     await this.#stopped?.promise
     await this.before?.({ n, method })
     await this.#stopped?.promise
-    if (this.isCut) throw new LogError('unavailable', 'the store is unavailable')
+    if (this.isUnavailable) throw new LogError('unavailable', 'the store is unavailable')
     const answer = await ask()
     await this.after?.({ n, method })
     await this.#stopped?.promise

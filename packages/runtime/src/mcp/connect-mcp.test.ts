@@ -173,7 +173,7 @@ test('passes only the given environment to a process', async () => {
 
 test('uses a custom transport, and calls its factory again to reconnect', async () => {
   const ends: { close(): Promise<void> }[] = []
-  const make = () => {
+  const createServer = () => {
     const server = new McpServer({ name: 'near', version: '1' })
     server.registerTool('where', {}, () => ({ content: [{ type: 'text', text: `here ${ends.length}` }] }))
     const [near, far] = InMemoryTransport.createLinkedPair()
@@ -184,19 +184,19 @@ test('uses a custom transport, and calls its factory again to reconnect', async 
   const [bare, end] = InMemoryTransport.createLinkedPair()
   void new McpServer({ name: 'bare', version: '1' }).connect(end)
   expect((await connect({ transport: bare })).tools).toEqual([])
-  const once = await connect({ transport: make() })
+  const once = await connect({ transport: createServer() })
   expect(await call(once, 'where').output).toBe('here 1')
   await ends[0]?.close()
   expect(await codeOf(call(once, 'where').output)).toBe('mcp_connection_lost')
-  const often = await connect({ transport: make })
+  const often = await connect({ transport: createServer })
   expect(await call(often, 'where').output).toBe('here 2')
   await ends[1]?.close()
   expect(await call(often, 'where').output).toBe('here 3')
 })
 
 test.each<[string, object, RegExp]>([
-  ['no server', {}, /expected one of command, url and transport/],
-  ['two servers', { command: 'node', url: 'http://localhost' }, /expected one of/],
+  ['no server', {}, /expected one of command, url and transport, found none$/],
+  ['two servers', { command: 'node', url: 'http://localhost' }, /, found command and url$/],
   ['an empty command', { command: '' }, /command/],
   ['a URL of another protocol', { url: 'ftp://localhost' }, /url: expected/],
   ['a password in the URL', { url: 'http://ann:hunter2@localhost/mcp' }, /pass them as headers/],

@@ -59,8 +59,10 @@ export interface McpEndpoint {
 export function endpointOf(options: McpServer): McpEndpoint {
   checkObject('connectMcp', options)
   const { command, url, transport } = options as Partial<McpStdio & McpHttp & McpTransport>
-  if ([command, url, transport].filter(option => option !== undefined).length !== 1) {
-    throw new ValidationError('connectMcp: expected one of command, url and transport')
+  const named = Object.entries({ command, url, transport }).filter(([, option]) => option !== undefined)
+  if (named.length !== 1) {
+    const found = named.map(([name]) => name).join(' and ') || 'none'
+    throw new ValidationError(`connectMcp: expected one of command, url and transport, found ${found}`)
   }
   if (url !== undefined) return httpEndpoint(options as McpHttp)
   if (command !== undefined) return stdioEndpoint(options as McpStdio)

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
 import { asV4 } from './model.ts'
-import { chunksOf, partsModel, Stage, streamOf } from './model-run.fixture.ts'
+import { AgentHarness, chunksOf, partsModel, streamOf } from './model-run.fixture.ts'
 
 const usage = {
   inputTokens: { total: 9, noCache: 5, cacheRead: 4, cacheWrite: 0 },
@@ -58,8 +58,8 @@ test('runs a v3 model: text, calls, files, usage', async () => {
     [{ type: 'text-delta', id: '0', delta: 'It is warm.' }, end()],
   )
   const look = tool({ name: 'look', inputSchema: z.object({ city: z.string() }), execute: () => ({ celsius: 21 }) })
-  const stage = new Stage(model, { tools: [look] })
-  const { result, entries } = await stage.run('How warm is it?')
+  const harness = new AgentHarness(model, { tools: [look] })
+  const { result, entries } = await harness.run('How warm is it?')
   expect(result).toMatchObject({ status: 'completed', text: 'Let me see.It is warm.' })
   expect(result.usage).toMatchObject({ inputTokens: 18, cachedTokens: 8, outputTokens: 6 })
   expect(entries.find(({ chunk }) => chunk.type === 'text-delta')?.origin).toMatchObject({ model: 'maker:old' })
@@ -77,7 +77,7 @@ test('runs a v3 model: text, calls, files, usage', async () => {
     },
     { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c', output: { type: 'json' } }] },
   ])
-  await stage.close()
+  await harness.close()
 })
 
 test('converts all kinds of files', async () => {
@@ -194,9 +194,9 @@ for (const [name, model, message] of OTHERS) {
   test(`rejects a model ${name}`, async () => {
     expect(() => asV4(model, 'agent x: model')).toThrow(message)
     expect(() => asV4(model, 'agent x: model')).toThrow(expect.objectContaining({ code: 'validation_failed' }))
-    const stage = new Stage(() => model as LanguageModelV3)
-    const { result } = await stage.run()
+    const harness = new AgentHarness(() => model as LanguageModelV3)
+    const { result } = await harness.run()
     expect(result).toMatchObject({ status: 'failed', error: { code: 'validation_failed' } })
-    await stage.close()
+    await harness.close()
   })
 }

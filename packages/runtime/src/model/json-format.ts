@@ -18,7 +18,7 @@ export interface JsonFormat {
   readonly instructions?: string
 }
 
-/** What a model does not support: a schema for its answer, or JSON at all. */
+/** The output feature that a model lacks: a schema for its answer, or JSON at all. */
 type MissingFeature = 'nothing' | 'schema' | 'json'
 
 /** What models reported as unsupported. Weak, so that unused models can be collected. */
@@ -43,7 +43,7 @@ export function jsonFormatOf(model: object, { schema, name }: JsonRequest): Json
 export const schemaInstructions = (schema: JsonSchema): string =>
   `Answer with one JSON document and nothing else: no words around it, no code fence. It has to fit this JSON Schema:\n${JSON.stringify(schema)}`
 
-/** What a model does not support; undefined if unknown. `supportsStructuredOutputs` may declare it. */
+/** The output feature that a model lacks; undefined if unknown. `supportsStructuredOutputs` may declare it. */
 function missingFeatureOf(model: object): MissingFeature | undefined {
   const { supportsStructuredOutputs: declared } = model as { readonly supportsStructuredOutputs?: unknown }
   return missingFeatures.get(model) ?? (declared === false ? 'schema' : declared === true ? 'nothing' : undefined)

@@ -31,7 +31,7 @@ export async function readAnswer(
     fits: () => true,
     ...options,
   })
-  for (const part of parts) await answer.take(part)
+  for (const part of parts) await answer.onPart(part)
   return { chunks, answer, types: chunks.map(({ type }) => type) }
 }
 

@@ -108,16 +108,16 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   }
 
   /** Processes the next stream part. After a failure only the usage of the finish part matters. */
-  async take(part: LanguageModelV4StreamPart): Promise<void> {
+  async onPart(part: LanguageModelV4StreamPart): Promise<void> {
     if (this.failure !== undefined && part?.type !== 'finish') return
     try {
-      await this.#take(part)
+      await this.#onPart(part)
     } catch (error) {
       throw isMalformedPart(error) ? unreadableError(error) : error
     }
   }
 
-  async #take(part: LanguageModelV4StreamPart): Promise<void> {
+  async #onPart(part: LanguageModelV4StreamPart): Promise<void> {
     switch (part.type) {
       case 'text-start':
       case 'text-delta':

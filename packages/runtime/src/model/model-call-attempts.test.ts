@@ -3,7 +3,7 @@ import { systemTimers, type Timers } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../define/tool.ts'
-import { chunksOf, finish, type Outcome, partsModel, Stage, streamOf, textParts } from './model-run.fixture.ts'
+import { AgentHarness, chunksOf, finish, type Outcome, partsModel, streamOf, textParts } from './model-run.fixture.ts'
 
 const error = (type: string): LanguageModelV4StreamPart => ({ type: 'error', error: { type, message: 'sk-secret' } })
 const completeAnswer = [...textParts('It is warm.'), finish('stop', [10, 4])]
@@ -40,8 +40,8 @@ describe('law 7: an answer without an end is not accepted', () => {
   for (const [name, parts, reason, usage] of INCOMPLETE) {
     test(`discards ${name}, retries, and counts its usage`, async () => {
       const model = partsModel(parts, completeAnswer)
-      const stage = new Stage(model)
-      const outcome = await stage.run()
+      const harness = new AgentHarness(model)
+      const outcome = await harness.run()
       expect(outcome.result).toMatchObject({ status: 'completed', text: 'It is warm.' })
       expect(attemptsOf(outcome)).toEqual({ starts: [1, 2], discards: [{ reason, attempt: 1, usage }] })
       expect(outcome.result.usage.inputTokens).toBe(usage ? 17 : 10)
@@ -50,7 +50,7 @@ describe('law 7: an answer without an end is not accepted', () => {
         { key: expect.any(String), attempt: 1 },
         { key: model.calls[0]?.providerOptions?.['millrace']?.['key'], attempt: 2 },
       ])
-      await stage.close()
+      await harness.close()
     })
   }
 
@@ -73,10 +73,10 @@ describe('law 7: an answer without an end is not accepted', () => {
         return { stream: new ReadableStream({ start, cancel }) }
       },
     }
-    const stage = new Stage(model, {}, { timers })
-    expect((await stage.run()).result.status).toBe('completed')
+    const harness = new AgentHarness(model, {}, { timers })
+    expect((await harness.run()).result.status).toBe('completed')
     expect({ isCancelled, calls }).toEqual({ isCancelled: true, calls: 2 })
-    await stage.close()
+    await harness.close()
   })
 })
 
@@ -104,34 +104,34 @@ describe('a model call that fails', () => {
 
   test('discards nothing if it fails before its first part', async () => {
     const { model } = failing(refused(503), 2)
-    const stage = new Stage(model)
-    const outcome = await stage.run()
+    const harness = new AgentHarness(model)
+    const outcome = await harness.run()
     expect(outcome.result.text).toBe('It is warm.')
     expect(attemptsOf(outcome)).toEqual({ starts: [3], discards: [] })
-    await stage.close()
+    await harness.close()
   })
 
   test('is retried maxRetries times, then fails the run with a public message', async () => {
     const failure = refused(503)
     const { model, calls } = failing(failure)
-    const stage = new Stage(model, { maxRetries: 2 })
-    const { result, entries } = await stage.run()
+    const harness = new AgentHarness(model, { maxRetries: 2 })
+    const { result, entries } = await harness.run()
     expect(calls()).toBe(3)
     expect(result).toMatchObject({
       status: 'failed',
       error: { code: 'provider_overloaded', category: 'provider', retryable: true },
     })
     expect(JSON.stringify(entries)).not.toMatch(/sk-secret|maker\.example/)
-    expect(stage.logged.filter(({ fields }) => fields['cause'] === failure)).toHaveLength(3)
-    await stage.close()
+    expect(harness.logged.filter(({ fields }) => fields['cause'] === failure)).toHaveLength(3)
+    await harness.close()
   })
 
   test('is not retried after an error that is not retryable', async () => {
     const { model, calls } = failing(refused(401))
-    const stage = new Stage(model)
-    expect((await stage.run()).result).toMatchObject({ status: 'failed', error: { code: 'provider_unauthorized' } })
+    const harness = new AgentHarness(model)
+    expect((await harness.run()).result).toMatchObject({ status: 'failed', error: { code: 'provider_unauthorized' } })
     expect(calls()).toBe(1)
-    await stage.close()
+    await harness.close()
   })
 
   test('is discarded after an error that throws when it is read', async () => {
@@ -151,15 +151,15 @@ describe('a model call that fails', () => {
         return { stream: new ReadableStream({ pull }, { highWaterMark: 0 }) }
       },
     }
-    const stage = new Stage(model)
-    const outcome = await stage.run()
+    const harness = new AgentHarness(model)
+    const outcome = await harness.run()
     expect(outcome.result).toMatchObject({ status: 'failed', error: { code: 'provider_error' } })
     expect(attemptsOf(outcome)).toEqual({
       starts: [1],
       discards: [{ reason: 'provider_error', attempt: 1, usage: undefined }],
     })
-    expect(stage.logged.some(({ fields }) => fields['cause'] === failure)).toBe(true)
-    await stage.close()
+    expect(harness.logged.some(({ fields }) => fields['cause'] === failure)).toBe(true)
+    await harness.close()
   })
 
   test('is retried after the delay that the provider asks for, up to a maximum', async () => {
@@ -173,9 +173,9 @@ describe('a model call that fails', () => {
       },
     }
     for (const headers of [{ 'retry-after': '7' }, { 'retry-after': '90000' }]) {
-      const stage = new Stage(failing(refused(429, headers), 1).model, {}, { timers })
-      expect((await stage.run()).result.status).toBe('completed')
-      await stage.close()
+      const harness = new AgentHarness(failing(refused(429, headers), 1).model, {}, { timers })
+      expect((await harness.run()).result.status).toBe('completed')
+      await harness.close()
     }
     expect(waits).toEqual([7000, 60_000])
   })
@@ -188,10 +188,10 @@ test('commits results of provider tools at the end of the call; a discard remove
     { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: ['half'], preliminary: true },
     { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: ['completeAnswer'] },
   ]
-  const stage = new Stage(partsModel([...found, ...textParts('It')], [...found, ...completeAnswer]), {
+  const harness = new AgentHarness(partsModel([...found, ...textParts('It')], [...found, ...completeAnswer]), {
     tools: [search],
   })
-  const outcome = await stage.run()
+  const outcome = await harness.run()
   expect(attemptsOf(outcome).discards).toHaveLength(1)
   const outputs = outcome.entries.filter(({ chunk }) => chunk.type === 'tool-output-available')
   // The discarded attempt had only a delta.
@@ -214,7 +214,7 @@ test('commits results of provider tools at the end of the call; a discard remove
       output: ['completeAnswer'],
     }),
   )
-  await stage.close()
+  await harness.close()
 })
 
 test('replaces ids that a provider repeats', async () => {
@@ -226,13 +226,15 @@ test('replaces ids that a provider repeats', async () => {
     input: '{}',
   }))
   const answer = [...calling, finish('tool-calls')]
-  const stage = new Stage(partsModel(answer, answer, completeAnswer, answer, completeAnswer), { tools: [look] })
-  expect((await stage.run()).result.status).toBe('completed')
-  const { view } = await stage.run('Again?')
+  const harness = new AgentHarness(partsModel(answer, answer, completeAnswer, answer, completeAnswer), {
+    tools: [look],
+  })
+  expect((await harness.run()).result.status).toBe('completed')
+  const { view } = await harness.run('Again?')
   const calls = view.messages.flatMap(({ parts }) => parts.flatMap(part => ('toolCallId' in part ? part : [])))
   expect(new Set(calls.map(({ toolCallId }) => toolCallId)).size).toBe(9)
   for (const { state, output, toolCallId } of calls) {
     expect({ state, output }).toEqual({ state: 'output-available', output: toolCallId })
   }
-  await stage.close()
+  await harness.close()
 })

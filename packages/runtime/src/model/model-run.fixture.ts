@@ -20,14 +20,14 @@ export type TestAgentOptions = Partial<
   Omit<AgentDefinition<string, readonly AnyTool[], Schema | undefined, Schema | undefined>, 'model' | 'name'>
 >
 
-export interface StageOptions {
+export interface AgentHarnessOptions {
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
   readonly timers?: Timers
   readonly backoff?: Partial<Backoff>
 }
 
 /** A runtime with one agent and a memory store, with short delays between attempts. */
-export class Stage {
+export class AgentHarness {
   readonly runtime: Runtime
   readonly logged: Logged[] = []
   readonly #agent
@@ -35,7 +35,7 @@ export class Stage {
   constructor(
     model: AgentDefinition<string, [], undefined, undefined>['model'],
     agentOptions: TestAgentOptions = {},
-    { log = {}, timers, backoff = { firstMs: 1 } }: StageOptions = {},
+    { log = {}, timers, backoff = { firstMs: 1 } }: AgentHarnessOptions = {},
   ) {
     this.#agent = agent({ name: 'helper', model, ...agentOptions } as AgentDefinition<
       string,
@@ -64,7 +64,7 @@ export class Stage {
     const run = await this.start(input)
     const result = await run.result()
     const { view } = await this.runtime.view('s')
-    return { result, view, entries: await this.entries(run.runId), stage: this }
+    return { result, view, entries: await this.entries(run.runId), harness: this }
   }
 
   /** All entries of the log, or those of one run. */
@@ -84,7 +84,7 @@ export interface Outcome {
   readonly result: RunResult
   readonly view: Omit<View, 'internal'>
   readonly entries: readonly Entry[]
-  readonly stage: Stage
+  readonly harness: AgentHarness
 }
 
 /** The chunks of a type among entries. */

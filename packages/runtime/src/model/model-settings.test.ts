@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../define/tool.ts'
 import type { ModelSettings } from './model.ts'
-import { chunksOf, finish, Stage, streamOf, textParts } from './model-run.fixture.ts'
+import { AgentHarness, chunksOf, finish, streamOf, textParts } from './model-run.fixture.ts'
 
 /** Every setting, as it is given. */
 const SETTINGS: { readonly [Name in keyof Required<ModelSettings>]: NonNullable<ModelSettings[Name]> } = {
@@ -46,8 +46,8 @@ function stubborn() {
 for (const name of Object.keys(SETTINGS) as (keyof ModelSettings)[]) {
   test(`passes ${name} to the model, and logs its warning if it is not supported`, async () => {
     const { model, calls } = stubborn()
-    const stage = new Stage(model, { settings: { [name]: SETTINGS[name] } })
-    const { result, entries } = await stage.run()
+    const harness = new AgentHarness(model, { settings: { [name]: SETTINGS[name] } })
+    const { result, entries } = await harness.run()
     expect(result.status).toBe('completed')
     expect(calls[0]?.[name]).toMatchObject(SETTINGS[name] as object)
     const passedSettings = Object.keys(SETTINGS).filter(each => each in (calls[0] ?? {}))
@@ -58,16 +58,19 @@ for (const name of Object.keys(SETTINGS) as (keyof ModelSettings)[]) {
       feature: name,
       details: 'never',
     })
-    await stage.close()
+    await harness.close()
   })
 }
 
 test('logs no warning if everything is supported', async () => {
   const { model } = stubborn()
-  const stage = new Stage({ ...model, doStream: async () => ({ stream: streamOf([...textParts('So.'), finish()]) }) })
-  const { entries } = await stage.run()
+  const harness = new AgentHarness({
+    ...model,
+    doStream: async () => ({ stream: streamOf([...textParts('So.'), finish()]) }),
+  })
+  const { entries } = await harness.run()
   expect(chunksOf(entries, 'step-finish')).toEqual([{ type: 'step-finish', finishReason: 'stop' }])
-  await stage.close()
+  await harness.close()
 })
 
 test('passes the tools, the output, the key and the signal', async () => {
@@ -81,8 +84,12 @@ test('passes the tools, the output, the key and the signal', async () => {
     execute: () => null,
   })
   const search = providerTool({ name: 'search', id: 'maker.search', args: { max: 3 } })
-  const stage = new Stage(model, { tools: [look, search], outputSchema: z.object({ a: z.string() }), maxRetries: 0 })
-  const run = await stage.start()
+  const harness = new AgentHarness(model, {
+    tools: [look, search],
+    outputSchema: z.object({ a: z.string() }),
+    maxRetries: 0,
+  })
+  const run = await harness.start()
   await run.result()
   expect(calls).toHaveLength(1)
   expect(calls[0]).toMatchObject({
@@ -101,5 +108,5 @@ test('passes the tools, the output, the key and the signal', async () => {
     providerOptions: { millrace: { key: `${run.sessionId}/${run.runId}/${run.runId}/1`, attempt: 1 } },
   })
   expect(calls[0]?.abortSignal).toBeInstanceOf(AbortSignal)
-  await stage.close()
+  await harness.close()
 })

@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../define/tool.ts'
-import { chunksOf, finish, partsModel, Stage, textParts } from './model-run.fixture.ts'
+import { AgentHarness, chunksOf, finish, partsModel, textParts } from './model-run.fixture.ts'
 
 const completeAnswer = [...textParts('It is warm.'), finish('stop', [10, 4])]
 
@@ -21,8 +21,8 @@ describe('law 6: content that is too large for the log does not end the run', ()
       ],
       completeAnswer,
     )
-    const stage = new Stage(model, { tools: [look] }, { log: { maxEntryBytes: 4096 } })
-    const { result, entries } = await stage.run()
+    const harness = new AgentHarness(model, { tools: [look] }, { log: { maxEntryBytes: 4096 } })
+    const { result, entries } = await harness.run()
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
     expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'a' }])
     expect(chunksOf(entries, 'tool-output-available')).toMatchObject([{ toolCallId: 'b', output: 3 }])
@@ -36,7 +36,7 @@ describe('law 6: content that is too large for the log does not end the run', ()
       },
       { toolCallId: 'b', output: { type: 'json', value: 3 } },
     ])
-    await stage.close()
+    await harness.close()
   })
 
   test('reports an oversized provider result as an error of its call, and drops an oversized file', async () => {
@@ -47,12 +47,12 @@ describe('law 6: content that is too large for the log does not end the run', ()
       { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'A'.repeat(300_000) } },
       ...completeAnswer,
     ])
-    const stage = new Stage(model, { tools: [search] }, { log: { maxBlobBytes: 200_000 } })
-    const { result, entries } = await stage.run()
+    const harness = new AgentHarness(model, { tools: [search] }, { log: { maxBlobBytes: 200_000 } })
+    const { result, entries } = await harness.run()
     expect(result.status).toBe('completed')
     expect(chunksOf(entries, 'tool-output-error')).toMatchObject([{ code: 'tool_output_too_large' }])
     expect(chunksOf(entries, 'step-finish')[0]?.warnings).toMatchObject([{ type: 'other' }])
-    await stage.close()
+    await harness.close()
   })
 
   test('drops oversized metadata of a part with a warning', async () => {
@@ -60,15 +60,15 @@ describe('law 6: content that is too large for the log does not end the run', ()
     const start: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r', providerMetadata }
     const delta: LanguageModelV4StreamPart = { type: 'reasoning-delta', id: 'r', delta: 'So.', providerMetadata }
     const model = partsModel([start, delta, ...completeAnswer])
-    const stage = new Stage(model, {}, { log: { maxEntryBytes: 4096 } })
-    const { result, entries } = await stage.run()
+    const harness = new AgentHarness(model, {}, { log: { maxEntryBytes: 4096 } })
+    const { result, entries } = await harness.run()
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
     expect(model.calls).toHaveLength(1)
     expect(result.message?.parts).toContainEqual(expect.objectContaining({ type: 'reasoning', text: 'So.' }))
     expect(chunksOf(entries, 'step-finish')[0]?.warnings).toEqual([
       { type: 'other', message: expect.stringContaining('was dropped') },
     ])
-    await stage.close()
+    await harness.close()
   })
 
   const HUGE = 'x'.repeat(3_000_000)
@@ -89,22 +89,22 @@ describe('law 6: content that is too large for the log does not end the run', ()
   for (const [name, parts] of Object.entries(OVERSIZED_CALLS)) {
     test(`reports ${name} to the model, truncated`, async () => {
       const model = partsModel([...parts, finish('tool-calls')], completeAnswer)
-      const stage = new Stage(model, { tools: [strict] })
-      const { result, entries } = await stage.run()
+      const harness = new AgentHarness(model, { tools: [strict] })
+      const { result, entries } = await harness.run()
       expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
       expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'a' }])
       expect(JSON.stringify(model.calls[1]?.prompt).length).toBeLessThan(5000)
-      await stage.close()
+      await harness.close()
     })
   }
 
   test('reports an oversized unknown field of an output to the model, truncated', async () => {
     const odd = textParts(JSON.stringify({ city: 'Ulm', [HUGE.slice(0, 100_000)]: 1 }))
     const model = partsModel([...odd, finish()], [...textParts('{"city":"Ulm"}'), finish()])
-    const stage = new Stage(model, { outputSchema: z.strictObject({ city: z.string() }) })
-    expect((await stage.run()).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
+    const harness = new AgentHarness(model, { outputSchema: z.strictObject({ city: z.string() }) })
+    expect((await harness.run()).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
     expect(JSON.stringify(model.calls[1]?.prompt.at(-1)).length).toBeLessThan(2000)
-    await stage.close()
+    await harness.close()
   })
 
   const huge = { providerMetadata: { maker: { huge: HUGE } } }
@@ -148,15 +148,15 @@ describe('law 6: content that is too large for the log does not end the run', ()
   for (const [name, parts] of Object.entries(OPTIONAL_CONTENT)) {
     test(`drops ${name} and adds a warning`, async () => {
       const model = partsModel(parts)
-      const stage = new Stage(model, { tools: [search] })
-      const { result, entries } = await stage.run()
+      const harness = new AgentHarness(model, { tools: [search] })
+      const { result, entries } = await harness.run()
       expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
       expect(model.calls).toHaveLength(1)
       const [{ warnings = [] } = {}] = chunksOf(entries, 'step-finish')
       expect(warnings.length).toBeGreaterThan(0)
       expect(warnings.length).toBeLessThan(40)
       expect(JSON.stringify(entries).length).toBeLessThan(200_000)
-      await stage.close()
+      await harness.close()
     })
   }
 })
@@ -180,12 +180,12 @@ describe('malformed stream parts', () => {
       test(`discards and retries an answer with ${name}${output ? ', with outputSchema' : ''}`, async () => {
         const good = [...textParts('{"city":"Ulm"}'), finish()]
         const model = partsModel([...begun, part as LanguageModelV4StreamPart, finish()], good)
-        const stage = new Stage(model, { ...(output && { outputSchema: output }) })
-        const outcome = await stage.run()
+        const harness = new AgentHarness(model, { ...(output && { outputSchema: output }) })
+        const outcome = await harness.run()
         expect(outcome.result).toMatchObject({ status: 'completed', text: output ? '' : '{"city":"Ulm"}' })
         expect(chunksOf(outcome.entries, 'step-start')).toMatchObject([{}, { attempt: 2 }])
         expect(chunksOf(outcome.entries, 'step-discarded')).toMatchObject([{ reason: 'provider_error', attempt: 1 }])
-        await stage.close()
+        await harness.close()
       })
     }
   }

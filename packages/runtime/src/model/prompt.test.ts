@@ -3,7 +3,7 @@ import type { Message, Part } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { finish, partsModel, Stage, streamOf, textParts } from './model-run.fixture.ts'
+import { AgentHarness, finish, partsModel, streamOf, textParts } from './model-run.fixture.ts'
 import { problemsOf } from './prompt.fixture.ts'
 import { promptOf } from './prompt.ts'
 import { scriptedModel } from './scripted-model.ts'
@@ -201,8 +201,8 @@ describe('provider metadata', () => {
       ],
       [...textParts('So.'), finish()],
     )
-    const stage = new Stage(model, { tools: [look] })
-    const { entries } = await stage.run()
+    const harness = new AgentHarness(model, { tools: [look] })
+    const { entries } = await harness.run()
     expect(entries.filter(({ blobs }) => blobs).map(({ chunk }) => chunk.type)).toEqual([
       'file',
       'tool-output-available',
@@ -225,7 +225,7 @@ describe('provider metadata', () => {
       },
     ])
     expect(prompt[2]?.content).toMatchObject([{ output: { type: 'text', value: 'x'.repeat(100_000) } }])
-    await stage.close()
+    await harness.close()
   })
 
   test('sends metadata back after a run was interrupted in a tool and resumed', async () => {
@@ -244,16 +244,16 @@ describe('provider metadata', () => {
         return new Promise(() => {})
       },
     })
-    const stage = new Stage(model, { tools: [look, wait] })
-    const run = await stage.start()
+    const harness = new AgentHarness(model, { tools: [look, wait] })
+    const run = await harness.start()
     await entered
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted' })
-    const resumed = await stage.runtime.resume('s', run.runId)
+    const resumed = await harness.runtime.resume('s', run.runId)
     expect(await resumed.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     for (const prompt of prompts) expect(problemsOf(prompt)).toEqual([])
     expect(rolesOf(prompts[1] ?? [])).toBe('user assistant tool')
-    await stage.close()
+    await harness.close()
   })
 
   test('sends metadata back after a failed run, and after one that was interrupted within a delta', async () => {
@@ -276,13 +276,13 @@ describe('provider metadata', () => {
         }
       },
     }
-    const stage = new Stage(model, { maxRetries: 0 })
-    expect((await stage.run('first')).result.status).toBe('failed')
-    const run = await stage.start('second')
+    const harness = new AgentHarness(model, { maxRetries: 0 })
+    expect((await harness.run('first')).result.status).toBe('failed')
+    const run = await harness.start('second')
     await shown
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'It is' })
-    const resumed = await stage.runtime.resume('s', run.runId)
+    const resumed = await harness.runtime.resume('s', run.runId)
     expect((await resumed.result()).status).toBe('completed')
     for (const prompt of prompts) expect(problemsOf(prompt)).toEqual([])
     expect(prompts.map(rolesOf)).toEqual(['user', 'user', 'user assistant user'])
@@ -291,6 +291,6 @@ describe('provider metadata', () => {
       { type: 'text', text: 'second' },
     ])
     expect(prompts[2]).toMatchObject([{}, { content: [{ type: 'text', text: 'It is' }] }, GO_ON])
-    await stage.close()
+    await harness.close()
   })
 })

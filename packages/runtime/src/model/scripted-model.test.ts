@@ -6,7 +6,7 @@ import { Clock, settled } from '../drive/clock.fixture.ts'
 import { generateAsStream } from './generate-result.ts'
 import { asV4 } from './model.ts'
 import { readAnswer } from './model-answer.fixture.ts'
-import { finish, Stage } from './model-run.fixture.ts'
+import { AgentHarness, finish } from './model-run.fixture.ts'
 import { promptOf, syntheticMessage } from './prompt.ts'
 import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from './scripted-model.ts'
 
@@ -87,12 +87,12 @@ describe('a script that is an array', () => {
   test('repeats the answers in every turn of a session', async () => {
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const script = [{ text: 'Let me see. ', calls: [{ name: 'look', input: {} }] }, { text: 'I saw it.' }]
-    const stage = new Stage(scriptedModel(script), { tools: [look], maxRetries: 0 })
+    const harness = new AgentHarness(scriptedModel(script), { tools: [look], maxRetries: 0 })
     for (const input of ['Look.', 'Look again.', 'And again.']) {
-      const { result } = await stage.run(input)
+      const { result } = await harness.run(input)
       expect(result).toMatchObject({ status: 'completed', text: 'Let me see. I saw it.' })
     }
-    await stage.close()
+    await harness.close()
   })
 
   test('continues with the next answer after an invalid output, in every turn', async () => {
@@ -103,11 +103,11 @@ describe('a script that is an array', () => {
       return [{ text: '{"city":1}' }, { text: '{"city":"Ulm"}' }][prompt.turnAnswers] ?? {}
     })
     for (const model of [script, watched]) {
-      const stage = new Stage(model, { outputSchema: z.object({ city: z.string() }) })
+      const harness = new AgentHarness(model, { outputSchema: z.object({ city: z.string() }) })
       for (const input of ['Where?', 'Where now?']) {
-        expect((await stage.run(input)).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
+        expect((await harness.run(input)).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
       }
-      await stage.close()
+      await harness.close()
     }
     expect(seen).toEqual(['0 0 Where?', '1 1 Where?', '1 0 Where now?', '2 1 Where now?'])
   })

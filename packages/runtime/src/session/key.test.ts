@@ -21,10 +21,10 @@ test('gives different keys for different parts, in characters that headers allow
     { minLength: 1, maxLength: 3 },
   )
   fc.assert(
-    fc.property(pieces, pieces, (one, other) => {
-      expect(keyOf(...one) === keyOf(...other)).toBe(JSON.stringify(one) === JSON.stringify(other))
-      expect(keyOf(...one)).toMatch(/^[\x21-\x7e]*$/)
-      for (const piece of one) expect(partOfKey(keyOf(piece))).toBe(piece)
+    fc.property(pieces, pieces, (first, second) => {
+      expect(keyOf(...first) === keyOf(...second)).toBe(JSON.stringify(first) === JSON.stringify(second))
+      expect(keyOf(...first)).toMatch(/^[\x21-\x7e]*$/)
+      for (const piece of first) expect(partOfKey(keyOf(piece))).toBe(piece)
     }),
     { numRuns: RUNS },
   )

@@ -6,7 +6,7 @@ import { type Chunk, type Entry, isGuest, type Usage, type WriterOrigin } from '
 import { keyOf } from './key.ts'
 import { SubAgentTimes } from './sub-agent-times.ts'
 
-/** Where a hook runs. Each execution of a node is a step. */
+/** The place of a hook. Each execution of a node is a step. */
 export type HookOrigin = Pick<WriterOrigin, 'agentId' | 'lane' | 'step'>
 
 const hookKey = ({ agentId, lane, step }: HookOrigin): string => keyOf(agentId, lane, step)

@@ -2,7 +2,7 @@ import type { Timers } from '@millrace/log'
 
 /**
  * Estimates the store's clock: the last time that the store returned, plus the local time since. Each `update` corrects
- * a local clock that stands still or runs fast.
+ * the drift of the local clock.
  */
 export class StoreClock {
   readonly #timers: Timers

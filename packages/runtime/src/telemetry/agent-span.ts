@@ -11,7 +11,7 @@ import {
   type ModelSpanOptions,
   usageAttributes,
 } from './model-span.ts'
-import type { Scope, SpanPlace, SpanStart } from './scope.ts'
+import type { Scope, SpanOrigin, SpanStart } from './scope.ts'
 import { attribute, finishReasonName, providerName } from './semantic-conventions.ts'
 import { INTERRUPTED, spanErrorOf } from './span-error.ts'
 import { type ToolCallTelemetry, ToolSpan, type ToolSpanOptions } from './tool-span.ts'
@@ -36,7 +36,7 @@ interface TracedModel {
 /** Name and attributes of a span at its start. */
 type SpanHeading = SpanStart & { readonly name: string }
 
-/** How a span ended: as the run did; or the run waits (`paused`), is handed over (`left`) or fenced off (`lost`). */
+/** Outcome of a span: the status of the run; or the run waits (`paused`), is handed over (`left`) or fenced off (`lost`). */
 export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 
 export interface AgentSpanOptions {
@@ -67,22 +67,22 @@ export interface AgentTelemetry {
   /** Runs code with this span as the active one. */
   within<T>(code: () => T): T
   /** Starts the span of one attempt of a model call. */
-  modelCall(about: ModelSpanOptions): ModelCallTelemetry
+  modelCall(spanOptions: ModelSpanOptions): ModelCallTelemetry
   /** Starts the span of a tool execution. */
-  toolCall(about: ToolSpanOptions): ToolCallTelemetry
+  toolCall(spanOptions: ToolSpanOptions): ToolCallTelemetry
   /** Starts the span of a sub-agent under its call, also when it continues. */
   agent(program: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentTelemetry
   /** Starts the span of an attempt of a node. */
-  node(about: NodeSpanOptions): AgentTelemetry
+  node(spanOptions: NodeSpanOptions): AgentTelemetry
   /** Starts the span of a hook, also when it continues. */
-  hook(about: HookSpanOptions): AgentTelemetry
+  hook(spanOptions: HookSpanOptions): AgentTelemetry
   /** Ends the span. Open children end as interrupted. */
   end(status: AgentStatus, failure?: unknown): void
 }
 
 export class AgentSpan implements AgentTelemetry {
   readonly #scope: Scope
-  readonly #place: SpanPlace
+  readonly #origin: SpanOrigin
   readonly #span: GuardedSpan
   #step: { readonly number: number; readonly span: GuardedSpan } | undefined
   /** Open children. They end with this span. */
@@ -94,14 +94,14 @@ export class AgentSpan implements AgentTelemetry {
   #usage: Usage = {}
   #finishReason: string | undefined
 
-  constructor(scope: Scope, place: SpanPlace, { heading, agent, partOf, onEnd }: AgentSpanOptions) {
+  constructor(scope: Scope, origin: SpanOrigin, { heading, agent, partOf, onEnd }: AgentSpanOptions) {
     this.#scope = scope
     this.#partOf = partOf
     this.#onEnd = onEnd
     const attributes = { ...fixedModelAttributes(agent), ...heading.attributes }
-    this.#span = scope.startSpan(heading.name, SpanKind.INTERNAL, place, { ...heading, attributes })
+    this.#span = scope.startSpan(heading.name, SpanKind.INTERNAL, origin, { ...heading, attributes })
     this.#hasModelAttributes = typeof agent?.model === 'object'
-    this.#place = { ...place, context: this.#span.context }
+    this.#origin = { ...origin, context: this.#span.context }
   }
 
   get spanContext(): SpanContext | undefined {
@@ -112,12 +112,12 @@ export class AgentSpan implements AgentTelemetry {
     return this.#span.within(code)
   }
 
-  modelCall(about: ModelSpanOptions): ModelSpan {
+  modelCall(spanOptions: ModelSpanOptions): ModelSpan {
     if (!this.#hasModelAttributes) {
       this.#hasModelAttributes = true
-      this.#span.set(modelAttributes(about.model))
+      this.#span.set(modelAttributes(spanOptions.model))
     }
-    const call = new ModelSpan(this.#scope, this.#placeIn(about.step), about, result => {
+    const call = new ModelSpan(this.#scope, this.#originIn(spanOptions.step), spanOptions, result => {
       this.#open.delete(call)
       this.#addResult(result)
     })
@@ -125,15 +125,15 @@ export class AgentSpan implements AgentTelemetry {
     return call
   }
 
-  toolCall(about: ToolSpanOptions): ToolSpan {
-    const call = new ToolSpan(this.#scope, this.#placeIn(about.step), about, () => this.#open.delete(call))
+  toolCall(spanOptions: ToolSpanOptions): ToolSpan {
+    const call = new ToolSpan(this.#scope, this.#originIn(spanOptions.step), spanOptions, () => this.#open.delete(call))
     this.#open.add(call)
     return call
   }
 
   agent(program: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentSpan {
-    const place = { ...this.#place, context: call.context, agentId, agentType: program.name }
-    return this.#startChild(place, {
+    const origin = { ...this.#origin, context: call.context, agentId, agentType: program.name }
+    return this.#startChild(origin, {
       heading: programHeading(program.program),
       agent: program.kind === 'agent' ? program : undefined,
     })
@@ -141,24 +141,29 @@ export class AgentSpan implements AgentTelemetry {
 
   node({ node, step, attempt }: NodeSpanOptions): AgentSpan {
     const attributes = { [attribute.node]: node, [attribute.step]: step, [attribute.attempt]: attempt }
-    const heading = { name: `node ${node}`, operation: 'node', attributes, about: { node, step, attempt } } as const
-    return this.#startChild(this.#place, { heading, partOf: this })
+    const heading = {
+      name: `node ${node}`,
+      operation: 'node',
+      attributes,
+      description: { node, step, attempt },
+    } as const
+    return this.#startChild(this.#origin, { heading, partOf: this })
   }
 
   hook({ hook, id, agent }: HookSpanOptions): AgentSpan {
     if (agent) {
-      const place = { ...this.#place, agentType: agent.name }
-      return this.#startChild(place, { heading: programHeading(agent.program), agent, partOf: this })
+      const origin = { ...this.#origin, agentType: agent.name }
+      return this.#startChild(origin, { heading: programHeading(agent.program), agent, partOf: this })
     }
     // An id may contain text of a user.
     const idAttribute = this.#scope.content && id !== undefined && { [attribute.hookId]: id }
     const attributes = { [attribute.hook]: hook, ...idAttribute }
-    const heading = { name: hook, operation: 'hook', attributes, about: { hook } } as const
-    return this.#startChild(this.#place, { heading, partOf: this })
+    const heading = { name: hook, operation: 'hook', attributes, description: { hook } } as const
+    return this.#startChild(this.#origin, { heading, partOf: this })
   }
 
-  #startChild(place: SpanPlace, about: Omit<AgentSpanOptions, 'onEnd'>): AgentSpan {
-    const child = new AgentSpan(this.#scope, place, { ...about, onEnd: () => this.#open.delete(child) })
+  #startChild(origin: SpanOrigin, spanOptions: Omit<AgentSpanOptions, 'onEnd'>): AgentSpan {
+    const child = new AgentSpan(this.#scope, origin, { ...spanOptions, onEnd: () => this.#open.delete(child) })
     this.#open.add(child)
     return child
   }
@@ -189,17 +194,17 @@ export class AgentSpan implements AgentTelemetry {
   }
 
   /** The parent for children of a step. The span of a step starts with its first child and ends with the next step. */
-  #placeIn(step: number): SpanPlace {
+  #originIn(step: number): SpanOrigin {
     if (this.#step?.number !== step) {
       this.#step?.span.end()
-      const span = this.#scope.startSpan(`step ${step}`, SpanKind.INTERNAL, this.#place, {
+      const span = this.#scope.startSpan(`step ${step}`, SpanKind.INTERNAL, this.#origin, {
         operation: 'step',
         attributes: { [attribute.step]: step },
-        about: { step },
+        description: { step },
       })
       this.#step = { number: step, span }
     }
-    return { ...this.#place, context: this.#step.span.context }
+    return { ...this.#origin, context: this.#step.span.context }
   }
 
   #addResult(result: ModelCallResult): void {
@@ -227,7 +232,7 @@ export function programHeading(program: string, attributes: Attributes = {}, lin
     name: `${operation} ${name}`,
     operation,
     attributes: { [attribute.operation]: operation, ...programAttributes, [attribute.program]: program, ...attributes },
-    about: {},
+    description: {},
     ...(links && { links }),
   }
 }

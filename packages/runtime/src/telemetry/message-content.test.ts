@@ -66,13 +66,13 @@ test('keeps the latest messages of a long conversation', () => {
 
 test('collects an answer part by part', () => {
   const gathered = new OutputCollector()
-  gathered.take({ type: 'reasoning-delta', id: 'r', delta: 'So' })
-  gathered.take({ type: 'text-delta', id: 'a', delta: 'Hello' })
-  gathered.take({ type: 'text-delta', id: 'a', delta: ' you.' })
-  gathered.take({ type: 'text-delta', id: 'b', delta: 'Bye.' })
-  gathered.take({ type: 'tool-call', toolCallId: 'c', toolName: 't', input: '{"a":1}' })
-  gathered.take({ type: 'tool-call', toolCallId: 'd', toolName: 't', input: '{"a":' })
-  gathered.take({ type: 'text-delta', id: 'b', delta: 'More.' })
+  gathered.add({ type: 'reasoning-delta', id: 'r', delta: 'So' })
+  gathered.add({ type: 'text-delta', id: 'a', delta: 'Hello' })
+  gathered.add({ type: 'text-delta', id: 'a', delta: ' you.' })
+  gathered.add({ type: 'text-delta', id: 'b', delta: 'Bye.' })
+  gathered.add({ type: 'tool-call', toolCallId: 'c', toolName: 't', input: '{"a":1}' })
+  gathered.add({ type: 'tool-call', toolCallId: 'd', toolName: 't', input: '{"a":' })
+  gathered.add({ type: 'text-delta', id: 'b', delta: 'More.' })
   expect(JSON.parse(gathered.message('stop').json)).toEqual([
     {
       role: 'assistant',

@@ -91,7 +91,7 @@ export class OutputCollector {
   /** Kind and provider id of the open text or reasoning part. */
   #open = ''
 
-  take(part: LanguageModelV4StreamPart): void {
+  add(part: LanguageModelV4StreamPart): void {
     if (part.type === 'text-delta') this.#add('text', part)
     else if (part.type === 'reasoning-delta') this.#add('reasoning', part)
     else if (part.type === 'tool-call') this.#push(callOf(part, parseInput(part.input)))

@@ -6,7 +6,7 @@ import { type Attributes, SpanKind } from '@opentelemetry/api'
 import { usageOf } from '../model/usage.ts'
 import type { GuardedSpan } from './guarded-span.ts'
 import { inputOf, OutputCollector } from './message-content.ts'
-import type { Scope, SpanPlace } from './scope.ts'
+import type { Scope, SpanOrigin } from './scope.ts'
 import { attribute, finishReasonName, providerName } from './semantic-conventions.ts'
 import { INTERRUPTED, spanErrorOf } from './span-error.ts'
 import type { TruncatedJson } from './truncate-json.ts'
@@ -48,8 +48,13 @@ export class ModelSpan implements ModelCallTelemetry {
   #finishReason: string | undefined
   #isEnded = false
 
-  constructor(scope: Scope, place: SpanPlace, about: ModelSpanOptions, onEnd: (result: ModelCallResult) => void) {
-    const { model, options, step, attempt } = about
+  constructor(
+    scope: Scope,
+    origin: SpanOrigin,
+    spanOptions: ModelSpanOptions,
+    onEnd: (result: ModelCallResult) => void,
+  ) {
+    const { model, options, step, attempt } = spanOptions
     this.#scope = scope
     this.#onEnd = onEnd
     this.#labels = {
@@ -57,7 +62,7 @@ export class ModelSpan implements ModelCallTelemetry {
       [attribute.provider]: providerName(model.provider),
       [attribute.requestModel]: model.modelId,
     }
-    this.#span = scope.startSpan(`chat ${model.modelId}`, SpanKind.CLIENT, place, {
+    this.#span = scope.startSpan(`chat ${model.modelId}`, SpanKind.CLIENT, origin, {
       operation: 'chat',
       attributes: {
         ...this.#labels,
@@ -65,7 +70,7 @@ export class ModelSpan implements ModelCallTelemetry {
         [attribute.step]: step,
         [attribute.attempt]: attempt,
       },
-      about: { step, attempt, model: model.modelId },
+      description: { step, attempt, model: model.modelId },
     })
     this.#isRecorded = this.#span.isRecording || scope.instruments.isActive
     if (!scope.content || !this.#span.isRecording) return
@@ -130,7 +135,7 @@ export class ModelSpan implements ModelCallTelemetry {
       this.#usage = usageOf(part.usage)
       this.#finishReason = part.finishReason.unified
     } else if (type === 'response-metadata') this.#recordResponse(part)
-    this.#output?.take(part)
+    this.#output?.add(part)
   }
 
   #recordFirst(): void {

@@ -15,7 +15,7 @@ import { attribute, type Operation, SCHEMA_URL, SCOPE } from './semantic-convent
 import type { SpanDescription, TelemetryOptions } from './telemetry-options.ts'
 
 /** The parent context and the identity of a span. */
-export interface SpanPlace {
+export interface SpanOrigin {
   readonly context: Context
   readonly sessionId: string
   readonly runId: string
@@ -27,7 +27,7 @@ export interface SpanPlace {
 export interface SpanStart {
   readonly operation: Operation
   readonly attributes: Attributes
-  readonly about: Partial<SpanDescription>
+  readonly description: Partial<SpanDescription>
   readonly links?: Link[]
 }
 
@@ -68,19 +68,19 @@ export class Scope {
   startSpan(
     name: string,
     kind: SpanKind,
-    place: SpanPlace,
-    { operation, attributes, about, links }: SpanStart,
+    origin: SpanOrigin,
+    { operation, attributes, description, links }: SpanStart,
   ): GuardedSpan {
-    const { context, ...identity } = place
+    const { context, ...identity } = origin
     const provider = this.#provider ?? trace
     const tracer = this.guard.attempt('getTracer', () => provider.getTracer(...TRACER_ARGS))
     const allAttributes = {
       ...attributes,
-      [attribute.conversation]: place.sessionId,
-      [attribute.sessionId]: place.sessionId,
-      [attribute.runId]: place.runId,
-      [attribute.agentId]: place.agentId,
-      [attribute.agentName]: place.agentType,
+      [attribute.conversation]: origin.sessionId,
+      [attribute.sessionId]: origin.sessionId,
+      [attribute.runId]: origin.runId,
+      [attribute.agentId]: origin.agentId,
+      [attribute.agentName]: origin.agentType,
     }
     const span = new GuardedSpan(
       this.guard,
@@ -89,13 +89,13 @@ export class Scope {
       { kind, attributes: allAttributes, ...(links && { links }) },
       context,
     )
-    if (span.isRecording) span.set(this.#applicationAttributes({ ...identity, ...about, operation }))
+    if (span.isRecording) span.set(this.#applicationAttributes({ ...identity, ...description, operation }))
     return span
   }
 
   /** The attributes of the application's callback. */
-  #applicationAttributes(about: SpanDescription): Attributes {
-    const attributes: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
+  #applicationAttributes(description: SpanDescription): Attributes {
+    const attributes: unknown = this.guard.attempt('attributes', () => this.#attributes?.(description))
     if (typeof attributes !== 'object' || attributes === null) return {}
     if (!(attributes instanceof Promise)) return attributes as Attributes
     this.guard.warnOnce(

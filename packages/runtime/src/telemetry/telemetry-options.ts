@@ -23,9 +23,9 @@ export interface SpanDescription {
   readonly attempt?: number
   /** Id of the model. Only for spans of model calls. */
   readonly model?: string
-  /** Only for spans of tools. */
+  /** Name of the tool. Only for spans of tools. */
   readonly toolName?: string
-  /** Only for spans of tools. */
+  /** Id of the call. Only for spans of tools. */
   readonly toolCallId?: string
 }
 
@@ -38,5 +38,5 @@ export interface TelemetryOptions {
   /** Whether spans contain messages, instructions, and inputs and outputs of tools. @default false */
   readonly content?: boolean
   /** Returns additional attributes of a span. Called synchronously when it starts. @default none */
-  readonly attributes?: (about: SpanDescription) => Attributes
+  readonly attributes?: (span: SpanDescription) => Attributes
 }

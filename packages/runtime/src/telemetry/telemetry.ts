@@ -100,7 +100,7 @@ export class Telemetry {
   }
 }
 
-/** How a run ended in this process, and why it failed. */
+/** The end of a run in this process, and the reason of a failure. */
 interface RunOutcome {
   readonly status: AgentStatus
   readonly failure?: unknown

@@ -3,7 +3,7 @@
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
 import type { GuardedSpan } from './guarded-span.ts'
-import type { Scope, SpanPlace } from './scope.ts'
+import type { Scope, SpanOrigin } from './scope.ts'
 import { attribute } from './semantic-conventions.ts'
 import { errorTypeOf, INTERRUPTED } from './span-error.ts'
 import { truncateJson } from './truncate-json.ts'
@@ -38,13 +38,13 @@ export class ToolSpan implements ToolCallTelemetry {
   #executedAt: number | undefined
   #isEnded = false
 
-  constructor(scope: Scope, place: SpanPlace, { call, tool, step }: ToolSpanOptions, onEnd: () => void) {
+  constructor(scope: Scope, origin: SpanOrigin, { call, tool, step }: ToolSpanOptions, onEnd: () => void) {
     const { toolName, toolCallId } = call
     const description = tool && 'description' in tool ? (tool.description as string | undefined) : undefined
     this.#scope = scope
     this.#onEnd = onEnd
     this.#labels = { [attribute.toolName]: toolName, [attribute.toolType]: 'function' }
-    this.#span = scope.startSpan(`execute_tool ${toolName}`, SpanKind.INTERNAL, place, {
+    this.#span = scope.startSpan(`execute_tool ${toolName}`, SpanKind.INTERNAL, origin, {
       operation: 'execute_tool',
       attributes: {
         [attribute.operation]: 'execute_tool',
@@ -53,9 +53,9 @@ export class ToolSpan implements ToolCallTelemetry {
         ...(description !== undefined && { [attribute.toolDescription]: description }),
         [attribute.step]: step,
       },
-      about: { step, toolName, toolCallId },
+      description: { step, toolName, toolCallId },
     })
-    this.#labels[attribute.agentName] = place.agentType
+    this.#labels[attribute.agentName] = origin.agentType
     this.#setContent(attribute.toolArguments, call.input)
   }
 

@@ -25,7 +25,7 @@ test('fetch answers a web request', async () => {
 
 test('throws for invalid options at construction', () => {
   expect(() => millrace(undefined as never)).toThrow('expected an object of options')
-  expect(() => millrace({ agents: [echo, echo] })).toThrow('duplicate name echo')
+  expect(() => millrace({ agents: [echo, echo] })).toThrow('expected different names, found echo twice')
   expect(() => millrace({ basePath: 'mill' })).toThrow('basePath: expected a path such as /millrace')
   expect(() => millrace({ engine: { pollMs: 0 } })).toThrow('engine.pollMs')
 })

@@ -71,7 +71,7 @@ describe('limits', () => {
     const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
     const upload = { raw: 'a file', headers: { 'content-type': 'text/plain' } }
     const all = [...sent, ...sent, ...['a', 'b', 'c'].map(id => ({ path: `/api/sessions/${id}/uploads`, ...upload }))]
-    const replies = await Promise.all(all.map(one => testServer.send(one)))
+    const replies = await Promise.all(all.map(request => testServer.send(request)))
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(7).fill(429)])
     expect((await testServer.store.list('ann', 10)).streams).toHaveLength(3)
   })

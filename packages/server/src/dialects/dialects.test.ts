@@ -151,14 +151,14 @@ describe.each([...names, 'kortyx, whole'])('the stream limit of %s', kind => {
     const all = Array.from({ length: 8 }, (_, n) => ({ session: `s${n}`, text: `m${n}`, agent: 'slow' }))
     const responses = all.map(line => at.app.fetch(request(at, line)))
     const statuses: number[] = []
-    const first = Promise.all(responses.map(async one => statuses.push((await one).status)))
+    const first = Promise.all(responses.map(async response => statuses.push((await response).status)))
     await expect.poll(() => statuses.filter(status => status === 429).length).toBe(6)
     at.slow.go()
     await first
     expect(statuses.sort()).toEqual([200, 200, ...Array(6).fill(429)])
     const runs = await Promise.all(all.map(({ session }) => runsIn(at, session)))
     expect(runs.filter(count => count > 0)).toEqual([1, 1])
-    await Promise.all(responses.map(async one => (await one).text()))
+    await Promise.all(responses.map(async response => (await response).text()))
   })
 
   it('counts one stream per request, and releases it', async () => {

@@ -19,12 +19,12 @@ import { prepareSessions, type ValidRequest, validRequests } from '../routing/va
 import { dialects } from './routes.ts'
 
 /** Whether authorize accepts a caller for a session, once it is named. */
-const door = { isOpen: true }
+const access = { isGranted: true }
 
 const all = sharedServer(prepareSessions, {
   authorize: ({ request, sessionId }) => {
     const user = request.headers.get('x-user')
-    return sessionId === undefined || door.isOpen || user === null ? user : { refuse: 'not this one' }
+    return sessionId === undefined || access.isGranted || user === null ? user : { refuse: 'not this one' }
   },
 })
 
@@ -42,7 +42,7 @@ function sessionOf({ path: pattern }: Route, { path, body }: TestRequest): strin
   const at = `/api${pattern}`.split('/').indexOf(':sessionId')
   if (at >= 0) return path.split(/[/?]/)[at] as string
   const { groups } =
-    /"(?:id|\w+Id)":"(?<id>said-by-[\w-]+)"/.exec(JSON.stringify(body)) ??
+    /"(?:id|\w+Id)":"(?<id>session-of-[\w-]+)"/.exec(JSON.stringify(body)) ??
     /"(?:session|conversation|thread)Id":"(?<id>[^"]+)"/.exec(JSON.stringify(body)) ??
     /(?:session|conversation|thread)Id=(?<id>[^&]+)/.exec(path) ??
     {}
@@ -61,13 +61,13 @@ function about(route: Route, sent: TestRequest, name: string): TestRequest {
   }
 }
 
-/** The error of a reply, in whichever shape the dialect has. */
+/** The error of a reply, in the shape of the dialect. */
 function codeOf({ json }: ReadReply): string | undefined {
   const { error, code } = (json ?? {}) as { error?: { code?: string } | string; code?: string }
   return typeof error === 'string' ? code : error?.code
 }
 
-function mustTellNothing(label: string, { text, headers }: ReadReply): void {
+function expectNoSecrets(label: string, { text, headers }: ReadReply): void {
   const replyText = `${text} ${JSON.stringify([...headers])}`
   for (const secret of Object.values(SECRETS)) expect([label, replyText.includes(secret)]).toEqual([label, false])
   expect([label, /\bat .*[:(]\d+|node_modules|file:\/\/|TypeError/.exec(replyText)?.[0]]).toEqual([label, undefined])
@@ -79,7 +79,7 @@ async function refuse(testServer: TwoUserServer, { label, status, code, ...sent 
   const reply = await testServer.send(sent)
   expect([label, reply.status, code ?? codeOf(reply)]).toEqual([label, status, codeOf(reply)])
   if (sent.method !== 'HEAD') expect([label, typeof codeOf(reply)]).toEqual([label, 'string'])
-  mustTellNothing(label, reply)
+  expectNoSecrets(label, reply)
   expect([label, (await testServer.storeContent()) === before]).toEqual([label, true])
   return reply
 }
@@ -102,7 +102,7 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
       const before = await testServer.storeContent()
       const reply = await testServer.send(one)
       expect([label, reply.status < 500]).toEqual([label, true])
-      mustTellNothing(label, reply)
+      expectNoSecrets(label, reply)
       if (reply.status < 400) continue
       expect([label, typeof codeOf(reply)]).toEqual([label, 'string'])
       expect([label, reply.text.includes(LONG)]).toEqual([label, false])
@@ -129,11 +129,11 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
     const { testServer } = all()
     const sent = validRequestFor(key)
     await refuse(testServer, { ...sent, user: null, label: 'nobody', status: 401, code: 'unauthorized' })
-    door.isOpen = false
+    access.isGranted = false
     try {
       await refuse(testServer, { ...sent, label: 'not into it', status: 403, code: 'forbidden' })
     } finally {
-      door.isOpen = true
+      access.isGranted = true
     }
   })
 

@@ -10,7 +10,7 @@ export const OWNER = 'ann'
 
 const KINDS = ['words', 'words', 'words', 'helper', 'helper', 'both', 'items', 'progress', 'secret', 'commit'] as const
 
-/** What a run writes: deltas of one or of two lanes, alone or mixed with other entries. */
+/** The entries of a run: deltas of one or of two lanes, alone or mixed with other entries. */
 export interface Act {
   readonly kind: (typeof KINDS)[number]
   readonly n: number

@@ -14,7 +14,7 @@ const TELLTALES = [
   /zod|TypeError|SyntaxError|undefined/i,
 ]
 
-function mustTellNothing(label: string, { text, headers }: ReadReply): void {
+function expectNoSecrets(label: string, { text, headers }: ReadReply): void {
   const replyText = `${text} ${JSON.stringify([...headers])}`
   for (const telltale of TELLTALES) expect([label, telltale.exec(replyText)?.[0]]).toEqual([label, undefined])
   for (const secret of Object.values(SECRETS)) expect([label, replyText.includes(secret)]).toEqual([label, false])
@@ -28,7 +28,7 @@ async function refuse(testServer: TwoUserServer, { label, status, code, ...sent 
   expect([label, reply.status, code === undefined ? undefined : error?.code]).toEqual([label, status, code])
   if (sent.method !== 'HEAD')
     expect([label, typeof error?.code, typeof error?.message]).toEqual([label, 'string', 'string'])
-  mustTellNothing(label, reply)
+  expectNoSecrets(label, reply)
   return reply
 }
 

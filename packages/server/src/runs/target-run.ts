@@ -27,7 +27,7 @@ export async function knownRun({ runtime }: Services, sessionId: string, runId: 
   return run
 }
 
-/** How a request stops a run. */
+/** Options of a request to stop a run. */
 interface StopRequest {
   readonly runId?: string | undefined
   readonly mode?: StopOptions['mode'] | undefined

@@ -141,7 +141,7 @@ describe('law 2', () => {
           expect(client.isClosed).toBe(false)
           // It is at the head, with a proven cursor.
           expect(decodeCursor(client.cursor)).toEqual(cursor)
-          const sequences = clients.flatMap(one => one.sequences)
+          const sequences = clients.flatMap(client => client.sequences)
           expect(sequences.every((sequence, i) => isShown.has(sequence) && sequence > (sequences[i - 1] ?? from))).toBe(
             true,
           )

@@ -39,7 +39,7 @@ export class SlowClient implements Sink {
     this.#decoder = new Decoder({ onFrame, onHeartbeat: () => this.heartbeats++ })
   }
 
-  /** How the connection was closed; undefined while it is open. */
+  /** The end of the connection; undefined while it is open. */
   get closed(): Promise<'ended' | 'destroyed' | 'disconnected'> {
     return this.#closed.promise
   }

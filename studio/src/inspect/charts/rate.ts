@@ -47,10 +47,10 @@ export class Rate {
     const byBucket = this.#characters.get(step)
     this.#characters.delete(step)
     if (byBucket === undefined || tokens === undefined) return
-    let all = 0
-    for (const characters of byBucket.values()) all += characters
-    if (all === 0) return
-    for (const [ms, characters] of byBucket) this.#at(ms).tokens += (tokens * characters) / all
+    let total = 0
+    for (const characters of byBucket.values()) total += characters
+    if (total === 0) return
+    for (const [ms, characters] of byBucket) this.#at(ms).tokens += (tokens * characters) / total
   }
 
   #at(ms: number): RateBucket {
@@ -63,11 +63,11 @@ export class Rate {
   #mergePairs(): void {
     this.#widthMs *= 2
     for (let i = 0; i * 2 < this.#buckets.length; i++) {
-      const [one, other] = [this.#buckets[i * 2] as RateBucket, this.#buckets[i * 2 + 1]]
+      const [first, second] = [this.#buckets[i * 2] as RateBucket, this.#buckets[i * 2 + 1]]
       this.#buckets[i] = {
-        deltas: one.deltas + (other?.deltas ?? 0),
-        words: one.words + (other?.words ?? 0),
-        tokens: one.tokens + (other?.tokens ?? 0),
+        deltas: first.deltas + (second?.deltas ?? 0),
+        words: first.words + (second?.words ?? 0),
+        tokens: first.tokens + (second?.tokens ?? 0),
       }
     }
     this.#buckets.length = Math.ceil(this.#buckets.length / 2)

@@ -19,7 +19,7 @@ export function Changes({ diff }: { readonly diff: Diff }) {
           </li>
         ))}
       </ol>
-      {diff.isCut && <p className="quiet">More changes are not shown.</p>}
+      {diff.isTruncated && <p className="quiet">More changes are not shown.</p>}
     </>
   )
 }

@@ -70,8 +70,8 @@ describe('diffOf', () => {
   test('returns changes that turn the old view into the new one', () => {
     fc.assert(
       fc.property(views, views, (before, after) => {
-        const { changes, isCut } = diffOf(before, after, 1e6)
-        expect(isCut).toBe(false)
+        const { changes, isTruncated } = diffOf(before, after, 1e6)
+        expect(isTruncated).toBe(false)
         expect(applyChanges(before as unknown as Json, changes)).toEqual(after)
       }),
       { numRuns: multiplied(500) },
@@ -133,9 +133,9 @@ describe('diffOf', () => {
 
   test('stops at a maximum number of changes', () => {
     const list = (length: number) => viewOf({ state: Array.from({ length }, (_, i) => i) })
-    const { changes, isCut } = diffOf(list(0), list(500))
+    const { changes, isTruncated } = diffOf(list(0), list(500))
     expect(changes).toHaveLength(200)
-    expect(isCut).toBe(true)
+    expect(isTruncated).toBe(true)
   })
 
   test('skips unchanged messages by identity in a long session', () => {

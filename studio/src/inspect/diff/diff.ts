@@ -26,7 +26,7 @@ export type Change = { readonly path: readonly Segment[] } & (
 export interface Diff {
   readonly changes: readonly Change[]
   /** Whether there are more changes. */
-  readonly isCut: boolean
+  readonly isTruncated: boolean
 }
 
 /** Default maximum number of changes. */
@@ -58,7 +58,7 @@ type Fields = { readonly [name: string]: Json }
 export function diffOf(before: View, after: View, max: number = MAX_CHANGES): Diff {
   const walk = new DiffWalk(max)
   walk.fields(bodyOf(before), bodyOf(after), [], true)
-  return { changes: walk.changes, isCut: walk.isFull }
+  return { changes: walk.changes, isTruncated: walk.isFull }
 }
 
 function bodyOf(view: View): Fields {
@@ -89,7 +89,7 @@ class DiffWalk {
   }
 
   #text(before: string, after: string, path: readonly Segment[]): void {
-    const change = textOf(before, after)
+    const change = textChangeOf(before, after)
     const isWhole = change.removed !== '' && Math.max(before.length, after.length) <= MAX_WHOLE_TEXT
     this.#add(isWhole ? { path, kind: 'changed', before, after } : { path, ...change })
   }
@@ -187,7 +187,7 @@ function itemsById(list: readonly Json[], names: readonly string[]): ReadonlyMap
 }
 
 /** The changed range of a text. */
-function textOf(before: string, after: string) {
+function textChangeOf(before: string, after: string) {
   const shorter = Math.min(before.length, after.length)
   let at = 0
   if (after.startsWith(before)) at = before.length

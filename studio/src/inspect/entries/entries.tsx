@@ -130,7 +130,7 @@ export function Entries() {
                         position={position}
                         start={start}
                         facets={facets}
-                        isClock={isClock}
+                        showsClockTime={isClock}
                         isSelected={index === selectedIndex}
                         isActive={position === current}
                         isAfterSelected={at !== undefined && entry.sequence > at}

@@ -2,7 +2,7 @@ import { type Entry, isGuest } from '@millrace/protocol'
 import { memo } from 'react'
 import { excerptOf } from './excerpt.ts'
 import type { Facets } from './facets.ts'
-import { formatBytes, formatDuration } from './format.ts'
+import { formatBytes, formatClock, formatDuration } from './format.ts'
 import { groupOf } from './group.ts'
 import { runOf } from './search.ts'
 
@@ -13,7 +13,7 @@ interface EntryRowProps {
   readonly position: number
   readonly start: number
   readonly facets: Facets
-  readonly isClock: boolean
+  readonly showsClockTime: boolean
   readonly isSelected: boolean
   readonly isActive: boolean
   /** Whether it comes after the selected entry. */
@@ -23,7 +23,8 @@ interface EntryRowProps {
 
 /** A row of the table of entries. */
 export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
-  const { entry, index, position, start, facets, isClock, isSelected, isActive, isAfterSelected, onChoose } = props
+  const { entry, index, position, start, facets, showsClockTime, isSelected, isActive, isAfterSelected, onChoose } =
+    props
   const { sequence, chunk, internal } = entry
   return (
     <tr
@@ -38,7 +39,7 @@ export const EntryRow = memo(function EntryRow(props: EntryRowProps) {
       onClick={() => onChoose(sequence)}
     >
       <td className="sequence">{sequence}</td>
-      <td className="time">{timeOf(entry, facets, isClock)}</td>
+      <td className="time">{timeOf(entry, facets, showsClockTime)}</td>
       <Lane entry={entry} />
       <td className="type" data-group={groupOf(chunk)}>
         {chunk.type}
@@ -62,18 +63,12 @@ function Lane({ entry: { origin } }: { readonly entry: Entry }) {
   )
 }
 
-/** The time of an entry: clock time, or time since the start of its run. */
-function timeOf(entry: Entry, facets: Facets, isClock: boolean): string {
+/** The time of an entry: clock time, or time since the start of its run. An entry before the start has its clock time in seconds. */
+function timeOf(entry: Entry, facets: Facets, showsClockTime: boolean): string {
   const start = facets.runs.get(runOf(entry) ?? '')?.start
   const since = start === undefined ? -1 : entry.timestamp - start
-  return isClock || since < 0 ? clockOf(entry.timestamp) : `+${formatDuration(since)}`
-}
-
-function clockOf(timestamp: number): string {
-  const time = new Date(timestamp)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const ms = String(time.getMilliseconds()).padStart(3, '0')
-  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${ms}`
+  if (showsClockTime) return formatClock(entry.timestamp, 'ms')
+  return since < 0 ? formatClock(entry.timestamp, 's') : `+${formatDuration(since)}`
 }
 
 const encoder = new TextEncoder()

@@ -19,22 +19,22 @@ async function verifyAfter(
   onTestFinished(chat.start())
   const verification = new ChatVerification(log, chat)
   onTestFinished(verification.start())
-  await until(verification, log, 1)
+  await waitForVerification(verification, log, 1)
   expect(verification.state).toMatchObject({ count: 2, found: [] })
   await runAgent(words)
-  await until(verification, log, 2)
+  await waitForVerification(verification, log, 2)
   return verification.state
 }
 
 /** Waits until the state at the end of run number `ends` was compared. */
-const until = (verification: ChatVerification, log: SessionLog, ends: number) =>
+const waitForVerification = (verification: ChatVerification, log: SessionLog, ends: number) =>
   new Promise<void>(done => {
-    const look = () => {
+    const check = () => {
       const ended = endsOf(log)
       if (ended.length === ends && verification.state.upTo >= (ended.at(-1)?.sequence ?? 0)) done()
     }
-    onTestFinished(verification.subscribe(look))
-    look()
+    onTestFinished(verification.subscribe(check))
+    check()
   })
 
 const endsOf = ({ entries }: SessionLog) => entries.filter(({ chunk }) => chunk.type === 'run-finished')
@@ -53,7 +53,7 @@ test('finds no discrepancy after a retried turn', async () => {
 
 test('reports deltas that the chat missed as lost', async () => {
   const { found } = await verifyAfter(connection =>
-    tamperingConnection(connection, entries => entries.filter(one => !isDraftChunk(one))),
+    tamperingConnection(connection, entries => entries.filter(entry => !isDraftChunk(entry))),
   )
   expect(found).toMatchObject([{ kind: 'lost', excerpt: '“You said: Again”' }])
 })

@@ -10,9 +10,9 @@ import { useDrop } from './use-drop.ts'
 /** Opens a recording on its own page. */
 function openOnRecordingPage(file: File): void {
   void openRecording(file)
-  const address = inspectorUrl()
-  if (location.pathname === address) return
-  history.pushState(null, '', address)
+  const url = inspectorUrl()
+  if (location.pathname === url) return
+  history.pushState(null, '', url)
   dispatchEvent(new PopStateEvent('popstate'))
 }
 

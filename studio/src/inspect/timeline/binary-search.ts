@@ -1,10 +1,10 @@
 /** Binary search: the first index from `from` for which `holds`; `length` if there is none. */
-export function firstWhere(length: number, holds: (index: number) => boolean, from = 0): number {
+export function firstWhere(length: number, isMatch: (index: number) => boolean, from = 0): number {
   let low = from
   let high = length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (holds(middle)) high = middle
+    if (isMatch(middle)) high = middle
     else low = middle + 1
   }
   return low

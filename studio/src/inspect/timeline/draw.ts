@@ -1,8 +1,8 @@
 // Computes the visible part of a timeline. The result is bounded by the number of pixels, not by the length of the log.
 
 import { firstFrom, firstWhere } from './binary-search.ts'
-import type { DeltaKind, Positions, Row, Sign, Span, SpanState } from './row.ts'
-import { deltaKinds, signs } from './row.ts'
+import type { DeltaKind, MarkerKind, Positions, Row, Span, SpanState } from './row.ts'
+import { deltaKinds, markerKinds } from './row.ts'
 import type { Gap } from './time-axis.ts'
 import type { TimelineModel } from './timeline-model.ts'
 
@@ -30,9 +30,9 @@ export interface DeltaColumn {
   readonly count: number
 }
 
-/** A drawn sign that represents `count` entries. */
-export interface DrawnSign {
-  readonly sign: Sign
+/** A drawn marker that represents `count` entries. */
+export interface DrawnMarker {
+  readonly marker: MarkerKind
   readonly x: number
   readonly count: number
   /** Log index of the first. */
@@ -47,7 +47,7 @@ export interface DrawnRow {
   readonly waits: readonly Box[]
   readonly discards: readonly Box[]
   readonly deltas: { readonly [W in DeltaKind]: readonly DeltaColumn[] }
-  readonly signs: readonly DrawnSign[]
+  readonly markers: readonly DrawnMarker[]
 }
 
 export interface Drawing {
@@ -61,8 +61,8 @@ export interface Drawing {
 
 /** Minimum width of a box in px. */
 const MIN_BOX_PX = 3
-/** Minimum distance between signs in px. */
-const MIN_SIGN_DISTANCE_PX = 9
+/** Minimum distance between markers in px. */
+const MIN_MARKER_DISTANCE_PX = 9
 /** Minimum distance between axis labels in px. */
 const MIN_TICK_DISTANCE_PX = 90
 
@@ -102,7 +102,7 @@ function drawRow(row: Row, range: VisibleRange, end: number): DrawnRow {
     waits: boxesOf(row.waits, range, end),
     discards: boxesOf(row.discards, range, end),
     deltas: Object.fromEntries(columns) as DrawnRow['deltas'],
-    signs: separateSigns(signs.flatMap(sign => signsOf(sign, row.signs.get(sign), range))),
+    markers: separateMarkers(markerKinds.flatMap(marker => markersOf(marker, row.markers.get(marker), range))),
   }
 }
 
@@ -155,30 +155,30 @@ export function columnsOf(at: readonly number[], range: VisibleRange): DeltaColu
   return columns
 }
 
-function signsOf(sign: Sign, positions: Positions | undefined, range: VisibleRange): DrawnSign[] {
+function markersOf(marker: MarkerKind, positions: Positions | undefined, range: VisibleRange): DrawnMarker[] {
   if (positions === undefined) return []
   const { at, index } = positions
-  const drawnSigns: DrawnSign[] = []
-  const margin = positionAt(range, MIN_SIGN_DISTANCE_PX) - range.from
+  const drawnMarkers: DrawnMarker[] = []
+  const margin = positionAt(range, MIN_MARKER_DISTANCE_PX) - range.from
   let i = firstFrom(at, range.from - margin)
   while (i < at.length && (at[i] as number) <= range.to + margin) {
     const x = xOf(range, at[i] as number)
-    const next = Math.max(i + 1, firstFrom(at, positionAt(range, x + MIN_SIGN_DISTANCE_PX), i + 1))
-    drawnSigns.push({ sign, x, count: next - i, index: index[i] as number })
+    const next = Math.max(i + 1, firstFrom(at, positionAt(range, x + MIN_MARKER_DISTANCE_PX), i + 1))
+    drawnMarkers.push({ marker, x, count: next - i, index: index[i] as number })
     i = next
   }
-  return drawnSigns
+  return drawnMarkers
 }
 
-/** Moves overlapping signs side by side. Commits have a separate line. */
-function separateSigns(drawnSigns: readonly DrawnSign[]): DrawnSign[] {
+/** Moves overlapping markers side by side. Commits have a separate line. */
+function separateMarkers(markers: readonly DrawnMarker[]): DrawnMarker[] {
   let last = Number.NEGATIVE_INFINITY
-  return [...drawnSigns]
+  return [...markers]
     .sort((a, b) => a.x - b.x || a.index - b.index)
-    .map(one => {
-      if (one.sign === 'commit') return one
-      last = Math.max(one.x, last + MIN_SIGN_DISTANCE_PX)
-      return { ...one, x: last }
+    .map(drawn => {
+      if (drawn.marker === 'commit') return drawn
+      last = Math.max(drawn.x, last + MIN_MARKER_DISTANCE_PX)
+      return { ...drawn, x: last }
     })
 }
 

@@ -36,7 +36,7 @@ export function useGestures(element: RefObject<HTMLElement | null>, moves: Gestu
 
   const fingers = useRef(new Map<number, number>())
   const drag = useRef<{ readonly x: number; isDrag: boolean } | undefined>(undefined)
-  const separateSigns = () => {
+  const pinchOf = () => {
     const [a = 0, b = 0] = fingers.current.values()
     return { distance: Math.max(1, Math.abs(a - b)), middle: (a + b) / 2 }
   }
@@ -60,10 +60,10 @@ export function useGestures(element: RefObject<HTMLElement | null>, moves: Gestu
       if (!drag.current.isDrag && Math.abs(x - drag.current.x) < DRAG_PX) return
       if (!drag.current.isDrag) event.currentTarget.setPointerCapture(event.pointerId)
       drag.current.isDrag = true
-      const old = separateSigns()
+      const old = pinchOf()
       fingers.current.set(event.pointerId, x)
       if (fingers.current.size === 1) return moves.pan(before - x)
-      const { distance, middle } = separateSigns()
+      const { distance, middle } = pinchOf()
       moves.zoom(distance / old.distance, middle)
     },
     onPointerUp: (event: PointerEvent) => {

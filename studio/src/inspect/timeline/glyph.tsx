@@ -1,7 +1,7 @@
-import type { Sign } from './row.ts'
+import type { MarkerKind } from './row.ts'
 
-/** SVG paths of the signs, centered, at most 10 px wide. */
-const PATHS: { readonly [S in Sign]: string } = {
+/** SVG paths of the markers, centered, at most 10 px wide. */
+const PATHS: { readonly [S in MarkerKind]: string } = {
   commit: 'M0 -2.6L2.6 0L0 2.6L-2.6 0Z',
   prompt: 'M-4.5 -4h9v6h-4.5l-2.5 2.5v-2.5h-2z',
   answer: 'M-4 0.2L-1.2 3L4 -3',
@@ -13,8 +13,8 @@ const PATHS: { readonly [S in Sign]: string } = {
   rewind: 'M0.2 -4L-4 0L0.2 4M4.2 -4L0 0L4.2 4',
 }
 
-/** Label of each sign. */
-export const MEANINGS: { readonly [S in Sign]: string } = {
+/** Label of each marker. */
+export const MARKER_LABELS: { readonly [S in MarkerKind]: string } = {
   commit: 'Commit',
   prompt: 'User message',
   answer: 'Answer',
@@ -26,5 +26,7 @@ export const MEANINGS: { readonly [S in Sign]: string } = {
   rewind: 'Rewind',
 }
 
-/** A sign of the timeline. */
-export const Glyph = ({ sign }: { readonly sign: Sign }) => <path className={`sign ${sign}`} d={PATHS[sign]} />
+/** A marker of the timeline. */
+export const Glyph = ({ marker }: { readonly marker: MarkerKind }) => (
+  <path className={`marker ${marker}`} d={PATHS[marker]} />
+)

@@ -1,6 +1,6 @@
 import { memo } from 'react'
 import { formatDuration } from '../entries/format.ts'
-import type { Box, DeltaColumn, Drawing, DrawnRow, DrawnSign } from './draw.ts'
+import type { Box, DeltaColumn, Drawing, DrawnMarker, DrawnRow } from './draw.ts'
 import { Glyph } from './glyph.tsx'
 import { deltaKinds } from './row.ts'
 
@@ -10,7 +10,7 @@ export const ROW_PX = 30
 const AXIS_PX = 18
 /** Minimum width of a box with a label, in px. */
 const MIN_LABELLED_PX = 44
-/** Distances of a label from the start of its box, where a sign may be, and from the end, in px. */
+/** Distances of a label from the start of its box, where a marker may be, and from the end, in px. */
 const LABEL_START_PX = 7
 const LABEL_END_PX = 4
 /** Average width of a letter, in px. */
@@ -77,9 +77,9 @@ export const LaneChart = memo(function LaneChart({ drawing, width }: LaneChartPr
           <path className="strike" d={rows.map((_, i) => `M${x} ${i * ROW_PX + ROW_PX / 2}h${width}`).join('')} />
         </g>
       ))}
-      {rows.map(({ signs }, i) => (
+      {rows.map(({ markers }, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no id
-        <Signs key={i} signs={signs} y={i * ROW_PX} />
+        <Markers key={i} markers={markers} y={i * ROW_PX} />
       ))}
     </svg>
   )
@@ -110,11 +110,11 @@ function Line({ row }: { readonly row: DrawnRow }) {
   )
 }
 
-function Signs({ signs, y }: { readonly signs: readonly DrawnSign[]; readonly y: number }) {
-  return signs.map(({ sign, x, count }) => (
-    <g key={`${sign} ${x}`} transform={`translate(${x.toFixed(1)} ${y + (sign === 'commit' ? ROW_PX - 5 : 10)})`}>
-      <Glyph sign={sign} />
-      {count > 1 && sign !== 'commit' && (
+function Markers({ markers, y }: { readonly markers: readonly DrawnMarker[]; readonly y: number }) {
+  return markers.map(({ marker, x, count }) => (
+    <g key={`${marker} ${x}`} transform={`translate(${x.toFixed(1)} ${y + (marker === 'commit' ? ROW_PX - 5 : 10)})`}>
+      <Glyph marker={marker} />
+      {count > 1 && marker !== 'commit' && (
         <text className="count" x={6} y={-2}>
           {count}
         </text>

@@ -1,5 +1,5 @@
-import { Glyph, MEANINGS } from './glyph.tsx'
-import { signs } from './row.ts'
+import { Glyph, MARKER_LABELS } from './glyph.tsx'
+import { markerKinds } from './row.ts'
 
 const FILLS = [
   ['step', 'Model call'],
@@ -11,7 +11,7 @@ const FILLS = [
   ['deltas input', 'Tool input'],
 ] as const
 
-/** Explains the signs and colors of the timeline. */
+/** Explains the markers and colors of the timeline. */
 export function Legend() {
   return (
     <details className="legend">
@@ -38,12 +38,12 @@ export function Legend() {
           </svg>
           Discarded draft
         </li>
-        {signs.map(sign => (
-          <li key={sign}>
+        {markerKinds.map(marker => (
+          <li key={marker}>
             <svg width="14" height="12" viewBox="-7 -6 14 12" aria-hidden="true">
-              <Glyph sign={sign} />
+              <Glyph marker={marker} />
             </svg>
-            {MEANINGS[sign]}
+            {MARKER_LABELS[marker]}
           </li>
         ))}
       </ul>

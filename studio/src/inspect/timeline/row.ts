@@ -1,6 +1,16 @@
-/** Kinds of entries that are drawn as signs. */
-export const signs = ['commit', 'prompt', 'answer', 'pause', 'stop', 'discard', 'error', 'takeover', 'rewind'] as const
-export type Sign = (typeof signs)[number]
+/** Kinds of entries that are drawn as markers. */
+export const markerKinds = [
+  'commit',
+  'prompt',
+  'answer',
+  'pause',
+  'stop',
+  'discard',
+  'error',
+  'takeover',
+  'rewind',
+] as const
+export type MarkerKind = (typeof markerKinds)[number]
 
 /** Kinds of deltas. */
 export const deltaKinds = ['text', 'reasoning', 'input'] as const
@@ -50,7 +60,7 @@ export class Row {
     reasoning: new Positions(),
     input: new Positions(),
   }
-  readonly signs = new Map<Sign, Positions>()
+  readonly markers = new Map<MarkerKind, Positions>()
   /** Whether the last lane of the row has ended. */
   isFree = false
 
@@ -58,11 +68,11 @@ export class Row {
     this.depth = depth
   }
 
-  addSign(sign: Sign, at: number, index: number): void {
-    let positions = this.signs.get(sign)
+  addMarker(marker: MarkerKind, at: number, index: number): void {
+    let positions = this.markers.get(marker)
     if (positions === undefined) {
       positions = new Positions()
-      this.signs.set(sign, positions)
+      this.markers.set(marker, positions)
     }
     positions.add(at, index)
   }

@@ -86,7 +86,7 @@ describe('lanes', () => {
       .add(main, { type: 'step-discarded', reason: 'superseded' }).model
     expect(row.discards).toMatchObject([{ from: 30, to: 50, label: 'superseded' }])
     expect(row.steps.map(({ state }) => state)).toEqual(['done', 'discarded'])
-    expect(row.signs.get('discard')?.at).toEqual([50])
+    expect(row.markers.get('discard')?.at).toEqual([50])
   })
 })
 
@@ -119,7 +119,7 @@ test('merges overlapping rewinds into one cut', () => {
   }
   const { cuts, main: row } = written.model
   expect(cuts).toEqual([{ from: 0, to: 90 }])
-  expect(row.signs.get('rewind')?.index).toEqual([4, 9])
+  expect(row.markers.get('rewind')?.index).toEqual([4, 9])
 })
 
 test('draws waits, answers, stops, takeovers and errors', () => {
@@ -133,8 +133,8 @@ test('draws waits, answers, stops, takeovers and errors', () => {
     .add(main, { type: 'error', message: 'no' }).model
   const [row] = model.main.below
   expect(row?.waits).toMatchObject([{ from: 20, to: 30, label: 'waiting for approval' }])
-  expect(row?.signs.get('answer')?.index).toEqual([3])
-  expect([...model.main.signs.keys()]).toEqual(['stop', 'takeover', 'error'])
+  expect(row?.markers.get('answer')?.index).toEqual([3])
+  expect([...model.main.markers.keys()]).toEqual(['stop', 'takeover', 'error'])
 })
 
 test('draws the same however the log is split', () => {
@@ -168,7 +168,7 @@ describe('drawing', () => {
         expect(drawing.gaps.length).toBeLessThanOrEqual(width / 3 + 2)
         expect(row?.steps.length).toBeLessThanOrEqual(width / 3 + 2)
         expect(row?.deltas.text.length).toBeLessThanOrEqual(width + 2)
-        expect(row?.signs.length).toBeLessThanOrEqual((2 * width) / 9 + 8)
+        expect(row?.markers.length).toBeLessThanOrEqual((2 * width) / 9 + 8)
         expect(drawing.axis.length).toBeLessThanOrEqual(width / 90 + 2)
       }),
     )
@@ -179,7 +179,9 @@ describe('drawing', () => {
     const { runs, rows } = draw(model, range)
     expect(runs.reduce((sum, { count }) => sum + count, 0)).toBe(5000)
     expect(rows[0]?.deltas.text.reduce((sum, { count }) => sum + count, 0)).toBe(5000 * 12)
-    expect(rows[0]?.signs.filter(({ sign }) => sign === 'commit').reduce((sum, { count }) => sum + count, 0)).toBe(5000)
+    expect(
+      rows[0]?.markers.filter(({ marker }) => marker === 'commit').reduce((sum, { count }) => sum + count, 0),
+    ).toBe(5000)
   })
 
   test('keeps boxes in order and counts every span', () => {

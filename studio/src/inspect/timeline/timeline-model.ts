@@ -8,7 +8,7 @@ import {
   type WriterOrigin,
 } from '@millrace/protocol'
 import { firstFrom } from './binary-search.ts'
-import { closeSpan, type DeltaKind, Row, type Sign, type Span, type SpanState } from './row.ts'
+import { closeSpan, type DeltaKind, type MarkerKind, Row, type Span, type SpanState } from './row.ts'
 import { type GapKind, TimeAxis } from './time-axis.ts'
 
 /** A lane while its run is open. */
@@ -40,7 +40,7 @@ const DELTA_KINDS: { readonly [type: string]: DeltaKind } = {
   'tool-input-delta': 'input',
 }
 
-const SIGNS: { readonly [type: string]: Sign } = {
+const MARKERS: { readonly [type: string]: MarkerKind } = {
   message: 'prompt',
   'checkpoint-created': 'commit',
   'step-discarded': 'discard',
@@ -99,13 +99,13 @@ export class TimelineModel {
     row.entries.add(at, index)
     const deltaKind = DELTA_KINDS[chunk.type]
     if (deltaKind) row.deltas[deltaKind].add(at, index)
-    const sign = SIGNS[chunk.type]
-    if (sign) row.addSign(sign, at, index)
+    const marker = MARKERS[chunk.type]
+    if (marker) row.addMarker(marker, at, index)
     if (lane) {
       if (lane.draft === undefined && isDraftChunk(chunk)) lane.draft = { at, index }
       if (!deltaKind) this.#write(lane, entry, at, index)
     } else if (!deltaKind && isGuest(origin) && chunk.type === 'tool-output-available') {
-      row.addSign('answer', at, index)
+      row.addMarker('answer', at, index)
     }
   }
 
@@ -186,7 +186,7 @@ export class TimelineModel {
         this.#wait(lane, 'waiting for an answer', at, index)
         break
       case 'tool-output-available':
-        if (isGuest(origin)) lane.row.addSign('answer', at, index)
+        if (isGuest(origin)) lane.row.addMarker('answer', at, index)
         if (!chunk.preliminary) this.#settle(chunk.toolCallId, at, 'done')
         break
       case 'tool-input-error':

@@ -49,11 +49,11 @@ export function Timeline() {
   const indexAt = (x: number, y: number): number | undefined => {
     const drawn = drawing.rows[Math.floor(y / ROW_PX)]
     if (drawn === undefined) return undefined
-    // Signs have priority over other entries.
-    const signs = drawn.signs.filter(sign => sign.sign !== 'commit' && Math.abs(sign.x - x) < NEAR_PX)
-    signs.sort((a, b) => Math.abs(a.x - x) - Math.abs(b.x - x))
+    // Markers have priority over other entries.
+    const markers = drawn.markers.filter(marker => marker.marker !== 'commit' && Math.abs(marker.x - x) < NEAR_PX)
+    markers.sort((a, b) => Math.abs(a.x - x) - Math.abs(b.x - x))
     const near = (range.to - range.from) * (NEAR_PX / width)
-    return signs[0]?.index ?? nearest(drawn.row.entries, positionAt(range, x), near)
+    return markers[0]?.index ?? nearest(drawn.row.entries, positionAt(range, x), near)
   }
   const goTo = (index: number | undefined) => {
     const entry = index === undefined ? undefined : log.entries[index]

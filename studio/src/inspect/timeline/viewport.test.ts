@@ -10,9 +10,9 @@ describe('viewport', () => {
     expect(fullRange.from).toBe(0)
     expect(fullRange.to).toBeGreaterThanOrEqual(END)
     expect(visibleRange({}, 2 * END).to).toBeGreaterThanOrEqual(2 * END)
-    const closeSpan = zoomed({}, END, 4)
-    expect(closeSpan.from).toBeUndefined()
-    expect(visibleRange(closeSpan, 2 * END).to).toBeGreaterThanOrEqual(2 * END)
+    const zoomedIn = zoomed({}, END, 4)
+    expect(zoomedIn.from).toBeUndefined()
+    expect(visibleRange(zoomedIn, 2 * END).to).toBeGreaterThanOrEqual(2 * END)
   })
 
   test('stays in place while the log grows', () => {

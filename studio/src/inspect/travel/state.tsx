@@ -97,7 +97,7 @@ function Runs() {
   return (
     <>
       <Section title="Usage">
-        <p>{usageOf(usage) || <span className="quiet">None yet.</span>}</p>
+        <p>{usageOf(usage) || <span className="quiet">None.</span>}</p>
       </Section>
       <Section title={runs.length > MAX_RUNS ? `Last ${MAX_RUNS} of ${runs.length} runs` : 'Runs'}>
         {runs.length === 0 && <Nothing />}

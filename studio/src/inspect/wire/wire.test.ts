@@ -70,7 +70,7 @@ const wireRunOf = (runId: string): WireRun => ({
 })
 
 async function wireOf(id: string, runId: string): Promise<Wire> {
-  const format = formats.find(one => one.id === id)
+  const format = formats.find(format => format.id === id)
   if (format === undefined) throw new Error(`unknown format ${id}`)
   const createEncoder = await format.load()
   return new Wire(runId, () => createEncoder(wireRunOf(runId)))

@@ -16,7 +16,7 @@ interface Undo {
   readonly calls: Set<string>
 }
 
-/** What a draft changed, by message id. */
+/** Changes by a draft, by message id. */
 export type TranscriptDraft = Map<string, Undo>
 
 /** The messages of a run, after those before it. */

@@ -169,6 +169,6 @@ function pausageOf(
   const pendingCall = awaits.find(awaited => 'toolCallId' in awaited)
   const { toolName: pendingToolName, toolCallId: pendingToolCallId } = pendingCall ?? {}
   const kinds = [...new Set(awaits.map(({ kind }) => kind))].join(', ')
-  const pauseReason = reason ?? `waiting for ${kinds || 'somebody'}`
+  const pauseReason = reason ?? `waiting for ${kinds || 'input'}`
   return defined({ type: 'run_paused', reason: pauseReason, pendingToolName, pendingToolCallId })
 }

@@ -1,4 +1,4 @@
-// What a run waits for, including its sub-agents, and the calls without a result.
+// The pendings of a run and of its sub-agents, and the calls without a result.
 
 import type { Chunk, ChunkOf, Origin } from '@millrace/protocol'
 import { isToolResult } from '../../dialect/tool-result.ts'

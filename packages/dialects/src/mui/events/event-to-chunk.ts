@@ -3,7 +3,7 @@ import { defined, finishReasonOf } from '../../dialect/fields.ts'
 import type { ChatDataChunk } from '../types.ts'
 import { isExtension, type MuiEvent } from './mui-event.ts'
 
-/** Decodes a chunk of MUI X Chat without its supplement. Undefined if there is no equivalent. */
+/** Decodes a chunk of MUI X Chat, without the supplement that Millrace may add to it. Undefined if there is no equivalent. */
 export function eventToChunk(event: MuiEvent): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':

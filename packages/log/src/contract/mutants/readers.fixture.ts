@@ -103,8 +103,8 @@ export const readers: readonly Mutant[] = [
   {
     fault: 'an append by another handle does not wake',
     caught: {
-      'watch: every append wakes, from another handle': /no wake-up showed append 1/,
-      'watch: the last of many appends wakes': /no wake-up showed/,
+      'watch: every append wakes, from another handle': /expected a wake-up that shows append 1/,
+      'watch: the last of many appends wakes': /expected a wake-up that shows/,
     },
     within: ['watching', 'removal', 'restarts'],
     handle: () => store => {
@@ -137,7 +137,9 @@ export const readers: readonly Mutant[] = [
   },
   {
     fault: 'a restoration does not wake',
-    caught: { 'watch: a release, a fork into the log and a restoration wake': /no wake-up showed a restoration/ },
+    caught: {
+      'watch: a release, a fork into the log and a restoration wake': /expected a wake-up that shows a restoration/,
+    },
     within: ['watching'],
     handle: memory => store => ({
       restored: async () => {
@@ -152,7 +154,8 @@ export const readers: readonly Mutant[] = [
   {
     fault: 'a regression does not wake',
     caught: {
-      'watch: an append that finds the log regressed wakes, from any handle': /no wake-up showed the new incarnation/,
+      'watch: an append that finds the log regressed wakes, from any handle':
+        /expected a wake-up that shows the new incarnation/,
     },
     within: ['watching'],
     handle: appendFault(async ({ log, streamId, go }, memory) => {
@@ -167,7 +170,7 @@ export const readers: readonly Mutant[] = [
   },
   {
     fault: 'a watch starts late',
-    caught: { 'watch: an append right after the start of the watch wakes': /no wake-up showed/ },
+    caught: { 'watch: an append right after the start of the watch wakes': /expected a wake-up that shows/ },
     within: ['watching', 'removal', 'restarts'],
     handle: () => store => ({
       watch: (id, wake) => {
@@ -185,7 +188,7 @@ export const readers: readonly Mutant[] = [
   {
     fault: 'a watch wakes once',
     caught: {
-      'watch: every append wakes, from the same handle': /no wake-up showed append 2/,
+      'watch: every append wakes, from the same handle': /expected a wake-up that shows append 2/,
     },
     within: ['watching', 'removal', 'restarts'],
     handle: () => store => ({
@@ -200,7 +203,7 @@ export const readers: readonly Mutant[] = [
   },
   {
     fault: 'every third wake-up is missed',
-    caught: { 'watch: every append wakes, from another handle': /no wake-up showed append 3/ },
+    caught: { 'watch: every append wakes, from another handle': /expected a wake-up that shows append 3/ },
     within: ['watching', 'restarts'],
     handle: () => store => ({
       watch: (id, wake) => {
@@ -214,7 +217,7 @@ export const readers: readonly Mutant[] = [
   ...(['claim', 'trim', 'remove'] as const).map(
     (call): Mutant => ({
       fault: `a ${call} does not wake`,
-      caught: { [MOVES]: /no wake-up showed a (claim|trim|removal)/ },
+      caught: { [MOVES]: /expected a wake-up that shows a (claim|trim|removal)/ },
       within: ['watching'],
       handle: memory => store => {
         const quietly =
@@ -246,7 +249,7 @@ export const readers: readonly Mutant[] = [
   },
   {
     fault: 'a restart ends all watches',
-    caught: { 'restart: a watch continues and misses no later append': /no wake-up showed append 2/ },
+    caught: { 'restart: a watch continues and misses no later append': /expected a wake-up that shows append 2/ },
     within: ['restarts'],
     restart: memory => memory.watchers.clear(),
   },

@@ -63,7 +63,7 @@ export function newLog(principal: string | null, now: number): Log {
 }
 
 /** Whether the log holds an entry that was acknowledged to a writer. Trimmed entries count as held. */
-export function holds(log: Log, { sequence, incarnation, epoch }: Cursor): boolean {
+export function hasAcknowledged(log: Log, { sequence, incarnation, epoch }: Cursor): boolean {
   if (incarnation !== log.incarnation || sequence > log.head) return false
   return sequence < log.floor || markAt(log, sequence) === epoch
 }

@@ -22,7 +22,7 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName, versionOf } from '../../store/names.ts'
-import { batchesAfter, cutBatch, holds, indexAfter, type Log, markAt, newLog, truncationOf } from './log.ts'
+import { batchesAfter, cutBatch, hasAcknowledged, indexAfter, type Log, markAt, newLog, truncationOf } from './log.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
@@ -330,7 +330,7 @@ function appendTo(
     const { latest } = log
     if (by.epoch !== log.epoch || (latest && by.counter < latest.counter)) return { outcome: 'fenced' }
     if (latest?.counter === by.counter) return { ...latest.result, outcome: 'duplicate' }
-    if (!holds(log, by.lastAcked)) {
+    if (!hasAcknowledged(log, by.lastAcked)) {
       log.incarnation = randomName()
       log.epoch = log.lease = null
       return { outcome: 'regressed' }

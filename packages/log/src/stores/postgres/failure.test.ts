@@ -239,8 +239,8 @@ describe('failures of the connection to Postgres', () => {
       await expect(store.list(null, 10, after)).rejects.toMatchObject({ name: 'LogError', code: 'invalid' })
     }
     for (const url of ['', 'redis://localhost', 'postgres//x', 'postgres://me:s3cret@host:99999999/db', '/tmp']) {
-      const make = () => postgresStore({ url })
-      expect(make).toThrow(expect.objectContaining({ code: 'invalid', message: expect.not.stringContaining('s3cret') }))
+      const open = () => postgresStore({ url })
+      expect(open).toThrow(expect.objectContaining({ code: 'invalid', message: expect.not.stringContaining('s3cret') }))
     }
     for (const poolSize of [0, -1, 1.5, Number.NaN]) {
       expect(() => postgresStore({ url: running.url, poolSize })).toThrow(expect.objectContaining({ code: 'invalid' }))

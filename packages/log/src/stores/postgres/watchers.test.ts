@@ -150,16 +150,16 @@ describe('watching a log in Postgres', () => {
     try {
       let woken = 0
       reader.watch('back', () => woken++)
-      const look = async () => {
+      const advanceUntilWoken = async () => {
         vi.advanceTimersByTime(1_000)
         return woken > 0
       }
-      await until(look)
+      await until(advanceUntilWoken)
       // A reader detects this, and polling does not.
       await writer.append('back', batch, guest())
       await running.restore(copy)
       woken = 0
-      await until(look)
+      await until(advanceUntilWoken)
     } finally {
       vi.useRealTimers()
     }

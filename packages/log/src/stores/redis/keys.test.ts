@@ -27,8 +27,8 @@ test('an encoded name has only safe characters, is never empty and decodes to th
 
 test('different names have different keys', () => {
   fc.assert(
-    fc.property(text, text, (one, other) => {
-      expect(encodeName(one) === encodeName(other)).toBe(one === other)
+    fc.property(text, text, (first, second) => {
+      expect(encodeName(first) === encodeName(second)).toBe(first === second)
     }),
     RUNS,
   )

@@ -25,13 +25,13 @@ const keysOf = async (prefix: string) => ((await running.send('KEYS', `${prefix}
 
 describe('keys', () => {
   test('two stores with different prefixes do not see each other', async () => {
-    const [one, other] = [open(), open()]
-    await one.store.create('log', 'ann')
-    await other.store.create('log', 'ann')
-    await one.store.remove('log')
-    expect((await other.store.list('ann', 9)).streams.map(({ streamId }) => streamId)).toEqual(['log'])
-    expect(await other.store.restored()).toBe(1)
-    expect(await one.store.restored()).toBe(0)
+    const [first, second] = [open(), open()]
+    await first.store.create('log', 'ann')
+    await second.store.create('log', 'ann')
+    await first.store.remove('log')
+    expect((await second.store.list('ann', 9)).streams.map(({ streamId }) => streamId)).toEqual(['log'])
+    expect(await second.store.restored()).toBe(1)
+    expect(await first.store.restored()).toBe(0)
   })
 
   test('a prefix with pattern characters is used literally', async () => {

@@ -187,7 +187,7 @@ test('law 2: a watch that starts while the previous one is being unsubscribed is
   for (const streamId of ['log', 'first']) await store.create(streamId, null)
   await wakes(store, 'first').next()
   const [, subscriber] = between.links
-  if (subscriber === undefined) throw new Error('nobody listens')
+  if (subscriber === undefined) throw new Error('expected a subscriber connection, found none')
   // The answer to the subscribe has arrived, that to the unsubscribe has not.
   const channel = `${prefix}{log}:w`
   const answer = `>3\r\n$9\r\nsubscribe\r\n$${channel.length}\r\n${channel}\r\n:2\r\n`

@@ -1,7 +1,7 @@
 import { LogError } from '../../store/log-error.ts'
 import type { Accepted, AppendResult, GuestAppend, TicketMove, WriterAppend } from '../../store/log-store.ts'
 import { randomName, versionOf } from '../../store/names.ts'
-import { type Head, headOf, holds } from './head.ts'
+import { type Head, hasAcknowledged, headOf } from './head.ts'
 import type { LogFile } from './log-file.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 
@@ -79,7 +79,7 @@ function earlierWriterResult(file: LogFile, log: Head, by: WriterAppend, clock: 
   const { latest } = log
   if (by.epoch !== log.epoch || (latest && by.counter < latest.counter)) return { outcome: 'fenced' }
   if (latest?.counter === by.counter) return duplicate(latest, clock)
-  if (holds(file, log, by.lastAcked)) return undefined
+  if (hasAcknowledged(file, log, by.lastAcked)) return undefined
   file.run(REGRESS, randomName(), log.id)
   return { outcome: 'regressed' }
 }

@@ -88,7 +88,7 @@ export function truncationOf(file: LogFile, log: Head, cursor: Cursor | Unproven
 }
 
 /** Whether the log holds an entry that was acknowledged to its writer (law 4). Trimmed entries count as held. */
-export function holds(file: LogFile, log: Head, lastAcked: Cursor): boolean {
+export function hasAcknowledged(file: LogFile, log: Head, lastAcked: Cursor): boolean {
   const { sequence, incarnation, epoch } = lastAcked
   // The epoch's latest append is known without reading its batch.
   if (sequence === log.latest?.last && epoch === log.epoch && incarnation === log.incarnation) return true

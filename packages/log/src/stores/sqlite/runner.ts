@@ -35,7 +35,7 @@ const CHECKPOINT_PAGES = { normal: 4096, full: 1024 }
 const LONG_PAGES = 64
 const PAGE_BYTES = 4096
 
-/** What is known about a write before it runs. */
+/** Properties of a write that are known before it runs. */
 export interface WriteCost {
   readonly streamId: string
   /** Size of the value that it carries, in bytes. */

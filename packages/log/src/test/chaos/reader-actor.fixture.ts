@@ -7,7 +7,7 @@ import type { Actor } from './schedule-actor.fixture.ts'
 import { excerptOf, same, type World } from './schedule-world.fixture.ts'
 
 /**
- * What a reader reads: `whole` everything, `run` one run, `surviving` only surviving entries, `merged` everything with merged deltas, `thrown` with
+ * Kind of reader: `whole` everything, `run` one run, `surviving` only surviving entries, `merged` everything with merged deltas, `thrown` with
  * an error on each cut, `entries` single entries to the end of the latest run.
  */
 export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'
@@ -185,8 +185,8 @@ function checkLateReader(
     const isRequest = origin.guest !== undefined && /^(run|stop)-requested/.test(chunk.type)
     const startedAt = log.laws.started.get(origin.runId ?? '') ?? 0
     const isExempt = isRequest || (/^(run-finished|error)$/.test(chunk.type) && !retracted.has(startedAt))
-    const isCut = chunk.type === 'rewind' || chunk.type === 'step-discarded'
-    const isWrong = sequence <= attachedAt && retracted.has(sequence) && !isExempt && !isCut
+    const isRetraction = chunk.type === 'rewind' || chunk.type === 'step-discarded'
+    const isWrong = sequence <= attachedAt && retracted.has(sequence) && !isExempt && !isRetraction
     world.check(!isWrong, 'law 3', () => {
       return `a reader that started on ${streamId} at head ${attachedAt}, after ${from}, sees ${sequence}, which was retracted`
     })
@@ -202,9 +202,9 @@ function checkLostPosition(world: World, memory: ReaderMemory, error: LogError):
     const chunk =
       logOf(world, streamId, cursor ?? '0')?.entries[error.atSequence - 1]?.chunk ??
       log?.entries[error.atSequence - 1]?.chunk
-    const isCut = chunk?.type === 'rewind' || chunk?.type === 'step-discarded'
+    const isRetraction = chunk?.type === 'rewind' || chunk?.type === 'step-discarded'
     world.check(
-      kind === 'thrown' && isCut,
+      kind === 'thrown' && isRetraction,
       'law 3',
       () => `got a cut at ${error.atSequence}, where ${excerptOf(chunk)} is`,
     )

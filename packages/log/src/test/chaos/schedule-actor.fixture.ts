@@ -20,7 +20,7 @@ const EXPECTED_ERRORS: ReadonlySet<LogErrorCode> = new Set([
   'truncated',
 ])
 
-/** What the actors do: anything while there are faults, and at the end only what completes open work. */
+/** Phase of the actors: any action while there are faults, and at the end only actions that complete open work. */
 export interface ActorMode {
   isFinishing: boolean
 }
@@ -89,7 +89,7 @@ export class Actor {
     const logs = this.world.logsOf(streamId).filter(log => log.markAt(first) === mark)
     const found = logs.map(log => log.entries.slice(first - 1, last))
     const isStored = found.some(entries => {
-      return typeof content === 'string' ? JSON.stringify(entries).includes(content) : holds(entries, content)
+      return typeof content === 'string' ? JSON.stringify(entries).includes(content) : containsChunks(entries, content)
     })
     this.world.check(isStored, 'acknowledged', () => {
       return `${excerptOf(content)} at ${first} to ${last} of ${streamId}, where the log has ${excerptOf(found)}`
@@ -105,7 +105,7 @@ export class Actor {
 }
 
 /** Whether the entries contain these chunks in order. A large value may be a blob. */
-function holds(entries: readonly Entry[], chunks: readonly Chunk[]): boolean {
+function containsChunks(entries: readonly Entry[], chunks: readonly Chunk[]): boolean {
   let at = 0
   for (const { chunk, blobs } of entries) {
     const next = chunks[at]

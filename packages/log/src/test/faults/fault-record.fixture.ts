@@ -24,7 +24,7 @@ export class ReportedLog {
     this.run = run
   }
 
-  take(by: string, event: ReceivedMessage): void {
+  record(by: string, event: ReceivedMessage): void {
     switch (event.kind) {
       case 'claimed':
         this.claims.push({ ...event, by })

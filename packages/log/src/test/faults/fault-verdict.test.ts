@@ -28,7 +28,7 @@ async function recordedRun() {
   const reader = new ReportedReader('r1', run.streamId)
   const ending = new AbortController()
   const recorder = (by: string) => async (message: ProcessMessage) => {
-    record.take(by, { ...message, at: 1000 })
+    record.record(by, { ...message, at: 1000 })
     reader.take({ ...message, at: 1000 })
   }
   const acked = async (by: string, count: number) => {

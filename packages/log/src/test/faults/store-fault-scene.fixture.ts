@@ -237,7 +237,7 @@ export class FaultScene {
   readonly #onMessage = (actor: StoreProcess | undefined, event: ReceivedMessage): void => {
     if (event.kind === 'call-failed' || event.kind === 'locked')
       this.events.push({ ...event, by: actor?.tag ?? TEST_TAG })
-    if ('streamId' in event) this.records.get(event.streamId)?.take(actor?.tag ?? TEST_TAG, event)
+    if ('streamId' in event) this.records.get(event.streamId)?.record(actor?.tag ?? TEST_TAG, event)
     if (event.kind === 'read' || event.kind === 'truncated') {
       const reader = this.readers.get(event.reader)
       reader?.take(event)

@@ -77,7 +77,11 @@ test('aborts the model call when the time of a run is over, and keeps the shown 
   expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
   const view = await cluster.view('s')
   expect(view.runs[0]).toMatchObject({
-    error: { code: 'budget_time', category: 'budget', message: 'the run has taken longer than 3500 ms' },
+    error: {
+      code: 'budget_time',
+      category: 'budget',
+      message: 'the run has taken longer than 3500 ms: raise budget.timeMs',
+    },
   })
   expect(textOf(view, 'r')).toBe('one two three')
   expect(signals.map(signal => signal?.aborted)).toEqual([true])

@@ -161,7 +161,7 @@ async function readAnswer(
       signal.throwIfAborted()
       if (done) break
       span.received(value)
-      await answer.take(value)
+      await answer.onPart(value)
       await yieldToEventLoop(timers)
       if (answer.failure !== undefined) cancelWait ??= timers.after(USAGE_WAIT_MS, cancel)
     }

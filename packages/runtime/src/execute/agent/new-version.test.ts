@@ -1,4 +1,4 @@
-// What a new version of a program does with sub-agents that the old version started.
+// Sub-agents that an old version of a program started, under a new version.
 
 import { Memory, memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'

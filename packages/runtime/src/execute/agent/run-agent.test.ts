@@ -154,7 +154,11 @@ test('retries an interrupted call with the same key', async () => {
 })
 
 test.each<[string, unknown, string]>([
-  ['two tools with one name', [named('x'), named('x')], 'agent broken: tools: duplicate name x'],
+  [
+    'two tools with one name',
+    [named('x'), named('x')],
+    'agent broken: tools: expected different names, found x twice: rename one tool',
+  ],
   ['undefined as tools', undefined, 'agent broken: tools: expected an array, found undefined'],
 ])('fails with the reason for an agent that computes %s', async (_, tools, message) => {
   const { model } = recordingModel([{ text: 'Done.' }])

@@ -65,7 +65,7 @@ async function setInitialState({ execution, lane }: HookCall, { name, initialSta
     if (!lane.fits(batch)) {
       throw new MillraceError(
         'tool_state_refused',
-        `the initial state of agent ${name} exceeds the size limit of the log`,
+        `the initial state of agent ${name} exceeds the size limit of the log: make it smaller, or store a reference`,
       )
     }
     await lane.commit(batch)
@@ -78,7 +78,8 @@ async function startTimeLimit(call: HookCall, { name, budget: { timeMs } }: Agen
   if (timeMs === Number.POSITIVE_INFINITY) return undefined
   const remainingMs = timeMs - (await session.hookActiveTime(runId, call.lane.origin, clock()))
   if (remainingMs > MAX_TIMER_MS) return undefined
-  const timeBudgetError = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${timeMs} ms`)
+  const timeBudgetError = () =>
+    new BudgetError('budget_time', `agent ${name} has taken longer than ${timeMs} ms: raise its budget.timeMs`)
   if (remainingMs <= 0) throw timeBudgetError()
   const controller = new AbortController()
   const cancel = timers.after(remainingMs, () => controller.abort(timeBudgetError()), true)

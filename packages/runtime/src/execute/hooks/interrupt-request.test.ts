@@ -59,7 +59,9 @@ describe.each([
   })
 
   test('counts as the same if only options have other data, or meta differs', async () => {
-    const more = { request: { ...keep.request, options: optionsOf('yes', 'no').map(one => ({ ...one, own: 1 })) } }
+    const more = {
+      request: { ...keep.request, options: optionsOf('yes', 'no').map(option => ({ ...option, own: 1 })) },
+    }
     const end = await changed(keep, { ...more, meta: { page: 2 }, timeoutMs: 60_000 }, isAnswered)
     expect(end).toMatchObject({ status: 'completed', output: 'yes' })
   })

@@ -164,7 +164,7 @@ function checkNames(options: AnyReasonOptions): void {
     Object.keys(value ?? {}).map(key => `${name}.${key}`),
   )
   const unknown = [...Object.keys(options), ...nestedPaths].find(path => !ALL_OPTIONS.has(path))
-  if (unknown !== undefined) throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: unknown option`)
+  if (unknown !== undefined) throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: unknown option: remove it`)
 }
 
 function check(options: AnyReasonOptions): void {
@@ -179,7 +179,7 @@ function check(options: AnyReasonOptions): void {
   checkNames(options)
   const { structured, outputSchema, interrupt } = options
   if (structured && outputSchema === undefined) {
-    throw new ValidationError('useReason: structured: requires outputSchema')
+    throw new ValidationError('useReason: structured: expected outputSchema too, found none: set it')
   }
   try {
     new FieldWatcher(structured?.fields ?? {})
@@ -198,14 +198,16 @@ function checkFields({ structured, jsonSchema }: AnyReasonOptions, output: Reaso
   if (output === undefined || jsonSchema !== undefined) return
   const unknown = Object.keys(structured?.fields ?? {}).find(path => !mayHaveField(output.jsonSchema, path))
   if (unknown === undefined) return
-  throw new ValidationError(`useReason: structured.fields: outputSchema has no ${unknown.slice(0, 60)}`)
+  throw new ValidationError(
+    `useReason: structured.fields: expected fields of outputSchema, found ${unknown.slice(0, 60)}: correct the path, or add the field`,
+  )
 }
 
 /** The output. Only objects and arrays can be found in surrounding text. */
 function outputOf({ outputSchema, jsonSchema }: AnyReasonOptions): ReasonPlan['output'] {
   if (outputSchema === undefined) {
     if (jsonSchema === undefined) return undefined
-    throw new ValidationError('useReason: jsonSchema: requires outputSchema')
+    throw new ValidationError('useReason: jsonSchema: expected outputSchema too, found none: set it')
   }
   const outputJsonSchema = jsonSchemaOf(outputSchema, 'useReason: outputSchema', jsonSchema)
   const { type = 'object' } = outputJsonSchema
@@ -221,7 +223,8 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
   const names = new Set<string>()
   const callables = callableListOf(options).map((callable): Callable => {
     const { name, executor } = callable
-    if (names.has(name)) throw new ValidationError(`useReason: tools: duplicate name ${name}`)
+    if (names.has(name))
+      throw new ValidationError(`useReason: tools: expected different names, found ${name} twice: rename one tool`)
     names.add(name)
     // Its output would be the answer without validation and without the interrupt.
     if (executor === 'server' && callable.finish && (options.outputSchema || options.interrupt)) {
@@ -255,7 +258,9 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
   const unknownName = typeof approval === 'object' ? Object.keys(approval).find(name => !names.has(name)) : undefined
   // A misspelled name would run without approval.
   if (unknownName !== undefined) {
-    throw new ValidationError(`useReason: toolExecution.approval: unknown tool ${unknownName}`)
+    throw new ValidationError(
+      `useReason: toolExecution.approval: expected names of the tools, found ${unknownName}: correct it, or add the tool`,
+    )
   }
   return {
     tools: callables.filter(callable => callable.executor !== 'agent'),
@@ -266,7 +271,9 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
 function callableListOf({ tools = [], subAgents = [] }: AnyReasonOptions): readonly Callable[] {
   for (const [index, tool] of tools.entries()) {
     if (tool?.executor !== undefined) continue
-    throw new ValidationError(`useReason: tools.${index}: expected the result of tool() or providerTool()`)
+    throw new ValidationError(
+      `useReason: tools.${index}: expected the result of tool() or providerTool(), found ${describeType(tool)}`,
+    )
   }
   return [...tools, ...subAgents.map((subAgent, index) => subAgentOf(`useReason: subAgents.${index}`, subAgent))]
 }

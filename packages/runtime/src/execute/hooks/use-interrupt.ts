@@ -248,7 +248,9 @@ export async function questionOf({
 }: InterruptOptions<InterruptRequest, Schema | undefined>) {
   const checked = requestSchema ? await validate(requestSchema, request) : { value: request }
   if ('problem' in checked)
-    throw new ValidationError(`useInterrupt: request does not fit requestSchema: ${checked.problem}`)
+    throw new ValidationError(
+      `useInterrupt: request: expected a value that requestSchema accepts, found a problem: ${checked.problem}`,
+    )
   const { kind, question, options, schema } = Object(checked.value) as {
     readonly kind?: unknown
     readonly question?: unknown
@@ -267,7 +269,9 @@ export async function questionOf({
       return { kind, question: question ?? 'Please choose an option.', options: optionsOf(options) }
     case 'form': {
       if (responseSchema === undefined && schema === undefined) {
-        throw new ValidationError('useInterrupt: a form needs a responseSchema, or a schema in its request')
+        throw new ValidationError(
+          'useInterrupt: request.schema: expected the schema of a form, found none: set it, or responseSchema',
+        )
       }
       const form = schema ?? jsonSchemaOf(responseSchema as Schema, 'useInterrupt: responseSchema')
       checkFormSchema(form, 'useInterrupt: the schema of the form')

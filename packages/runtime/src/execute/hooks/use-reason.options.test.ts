@@ -301,8 +301,8 @@ const INVALID: readonly (readonly [options: unknown, message: string])[] = [
   ],
   [{ model, input: 'x', emit: 'no' }, 'useReason: emit: expected true or false'],
   [{ model, input: 'x', stream: null }, 'useReason: stream: expected true or false, found null'],
-  [{ model, input: 'x', structured: {} }, 'useReason: structured: requires outputSchema'],
-  [{ model, input: 'x', jsonSchema: {} }, 'useReason: jsonSchema: requires outputSchema'],
+  [{ model, input: 'x', structured: {} }, 'useReason: structured: expected outputSchema too, found none: set it'],
+  [{ model, input: 'x', jsonSchema: {} }, 'useReason: jsonSchema: expected outputSchema too, found none: set it'],
   [
     { model, input: 'x', outputSchema: z.string() },
     'useReason: outputSchema: expected a schema of an object or an array',
@@ -322,7 +322,7 @@ const INVALID: readonly (readonly [options: unknown, message: string])[] = [
   ],
   [
     { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { bodi: 'set' } } },
-    'useReason: structured.fields: outputSchema has no bodi',
+    'useReason: structured.fields: expected fields of outputSchema, found bodi',
   ],
   [{ model, input: 'x', outputShema: z.object({}) }, 'useReason: outputShema: unknown option'],
   [
@@ -336,7 +336,10 @@ const INVALID: readonly (readonly [options: unknown, message: string])[] = [
   [{ model, input: 'x', interrupt: { mode: 'maybe' } }, 'useReason: interrupt.mode: expected required or optional'],
   [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected the result of tool()'],
   [{ model, input: 'x', toolExecution: { maxSteps: 0 } }, 'useReason: toolExecution.maxSteps: expected a whole number'],
-  [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'unknown tool none'],
+  [
+    { model, input: 'x', toolExecution: { approval: { none: true } } },
+    'toolExecution.approval: expected names of the tools, found none',
+  ],
   [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number of at least 0, found -1'],
   [{ model, input: 'x', reasoning: { maxTokens: 0 } }, 'reasoning.maxTokens: expected an integer of at least 1'],
 ]

@@ -25,7 +25,7 @@ const answer = (pending: Pending): Answer =>
       : { kind: 'tool-result', id: pending.id, output: 'from the client' }
 
 /** Crashes the run of one node at every append, and counts the model calls of all its processes. */
-async function cut(
+async function runWithCrashes(
   script: (prompt: ScriptedPrompt) => ScriptedAnswer,
   code: (model: ReturnType<typeof scriptedModel>) => Promise<Json>,
   attempts = 1,
@@ -65,12 +65,12 @@ async function cut(
 }
 
 test('continues calls for text after a crash at every append', async () => {
-  const { shape, kills, calls } = await cut(
+  const { shape, kills, calls } = await runWithCrashes(
     ({ lastText }) => ({ text: `you said ${lastText}`, usage: { input: 3 } }),
     async model => {
-      const one = await useReason({ model, input: 'one' })
-      const two = await useReason({ model, input: `${one.text} two` })
-      return { text: two.text, usage: two.usage as Json }
+      const first = await useReason({ model, input: 'one' })
+      const second = await useReason({ model, input: `${first.text} two` })
+      return { text: second.text, usage: second.usage as Json }
     },
   )
   expect(shape.output).toMatchObject({ text: 'you said you said one two', usage: { inputTokens: 3 } })
@@ -79,7 +79,7 @@ test('continues calls for text after a crash at every append', async () => {
 })
 
 test('continues an object by field with an invalid first answer, after a crash at every append', async () => {
-  const { shape, kills } = await cut(
+  const { shape, kills } = await runWithCrashes(
     ({ answers }) => ({
       text: answers === 0 ? '{"subject":"Hi","body":7}' : '{"subject":"Hi","body":"Dear Ann, well"}',
       pieceLength: 4,
@@ -110,8 +110,8 @@ test('continues with tools, an approval and a client tool after a crash at every
       return `guarded ${n}`
     },
   })
-  const there = tool({ name: 'there', client: true, inputSchema: z.object({}) })
-  const { shape, kills, calls } = await cut(
+  const clientTool = tool({ name: 'there', client: true, inputSchema: z.object({}) })
+  const { shape, kills, calls } = await runWithCrashes(
     ({ turnAnswers }) =>
       [
         { calls: [{ name: 'free', input: { n: 'a' }, id: 'c1' }] },
@@ -128,7 +128,7 @@ test('continues with tools, an approval and a client tool after a crash at every
       const { output, toolResults, steps } = await useReason({
         model,
         input: 'x',
-        tools: [free, guarded, there],
+        tools: [free, guarded, clientTool],
         outputSchema: email,
         structured: { fields },
       })
@@ -147,7 +147,7 @@ test('continues with tools, an approval and a client tool after a crash at every
 
 test('continues an interrupt with tools and a draft after a crash at every append', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
-  const { shape, kills, calls } = await cut(
+  const { shape, kills, calls } = await runWithCrashes(
     ({ options, lastText }) => {
       if (lastText.includes('The person answered')) return { text: '{"subject":"Final","body":"Well"}', pieceLength: 6 }
       if (!options.prompt.some(({ role }) => role === 'tool')) return { calls: [{ name: 'look', input: {}, id: 'c1' }] }
@@ -177,7 +177,7 @@ test('continues an interrupt with tools and a draft after a crash at every appen
 
 test('continues calls with hidden answers and reasoning after a crash at every append, and shows neither', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
-  const { shape, calls } = await cut(
+  const { shape, calls } = await runWithCrashes(
     ({ options }) =>
       options.prompt.some(({ role }) => role === 'tool')
         ? { reasoning: 'I know.', text: 'So.' }

@@ -40,12 +40,12 @@ test('sets one field of an email draft, streams another, appends to a list and e
     expect(one).toMatchObject({ dataType: 'email', schemaId: 'email', schemaVersion: '2', id: 'mine', node: 'node' })
   }
   expect(updates[0]).toMatchObject({ kind: 'set', path: 'subject', value: 'Hi' })
-  const body = updates.flatMap(one => (one.kind === 'text-delta' ? one.delta : []))
+  const body = updates.flatMap(update => (update.kind === 'text-delta' ? update.delta : []))
   expect(body.join('')).toBe(EMAIL.body)
   expect(body.every(delta => delta.isWellFormed())).toBe(true)
-  expect(updates.flatMap(one => (one.kind === 'append' ? one.items : []))).toEqual(['a', 'b'])
+  expect(updates.flatMap(update => (update.kind === 'append' ? update.items : []))).toEqual(['a', 'b'])
   expect(updates.at(-1)).toMatchObject({ kind: 'final', data: EMAIL })
-  expect(updates.slice(0, -1).some(one => JSON.stringify(one).includes('hidden'))).toBe(false)
+  expect(updates.slice(0, -1).some(update => JSON.stringify(update).includes('hidden'))).toBe(false)
   expect(view.structured).toMatchObject([{ status: 'done', data: EMAIL }])
   expect(returned.output).toEqual(EMAIL)
 })
@@ -81,7 +81,7 @@ test('streams nested fields, indexes and wildcards in document order', async () 
     'points.*.label': 'set',
     'table.rows': 'append',
   })
-  const paths = updates.flatMap(one => ('path' in one ? one.path : []))
+  const paths = updates.flatMap(update => ('path' in update ? update.path : []))
   expect([...new Set(paths)]).toEqual([
     'sections.0.body',
     'sections.1.title',

@@ -309,5 +309,7 @@ test('rejects two tools with the same name', async () => {
       tools: [counted('a').testTool, counted('a').testTool],
     }).catch((why: unknown) => why),
   )
-  expect(returned).toMatchObject({ message: 'useReason: tools: duplicate name a' })
+  expect(returned).toMatchObject({
+    message: 'useReason: tools: expected different names, found a twice: rename one tool',
+  })
 })

@@ -9,6 +9,7 @@ import { currentExecution } from '../replay/execution.ts'
  */
 export function useRuntimeContext<Context = unknown>(): Context {
   const { work, at, signal } = currentExecution('useRuntimeContext')
-  if (signal.aborted) throw new ValidationError(`useRuntimeContext: node ${at.node} has ended`)
+  if (signal.aborted)
+    throw new ValidationError(`useRuntimeContext: node ${at.node} has ended: read the context before the node returns`)
   return deepCopy(work.context) as Context
 }

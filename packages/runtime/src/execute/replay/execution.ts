@@ -24,7 +24,7 @@ import { type PreparedCommit, type StructuredStreams, UncommittedChanges, Uncomm
 
 export interface ExecutionSettings {
   readonly work: ProgramExecution
-  /** Where the workflow is: the node, its input and its failures so far. */
+  /** The position of the workflow: the node, its input and its failures so far. */
   readonly at: OpenExecution
   readonly lane: Lane
   readonly state: WorkflowState
@@ -62,7 +62,7 @@ export interface HookCall {
   trackWrite<T>(work: Promise<T>): Promise<T>
 }
 
-/** What a hook returns, and the entries of its commit. */
+/** The return value of a hook, and the entries of its commit. */
 export interface HookOutcome {
   readonly value: Json | undefined
   readonly entries?: readonly BatchItem[]
@@ -101,7 +101,7 @@ export function suppressUnhandled<T>(result: Promise<T>): Promise<T> {
 
 export class NodeExecution {
   readonly work: ProgramExecution
-  /** Where the workflow is: the node, its input and its failures so far. */
+  /** The position of the workflow: the node, its input and its failures so far. */
   readonly at: OpenExecution
   readonly lane: Lane
   /** The run whose id is in idempotency keys: an earlier run if this one resumes it and repeats its interrupted work. */

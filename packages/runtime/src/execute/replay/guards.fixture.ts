@@ -18,7 +18,7 @@ export interface Guard {
   readonly do: 'guard'
   /** The value is of the node, of the run, or of the run with a second read for the setter. */
   readonly by: 'node' | 'run' | 'two reads'
-  /** What the guarded code does besides its effect. */
+  /** Actions of the guarded code besides its effect. */
   readonly also: 'nothing' | 'waits' | 'shows' | 'logs' | 'notes'
   readonly isSetFirst: boolean
 }

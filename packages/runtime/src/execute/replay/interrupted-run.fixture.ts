@@ -24,7 +24,7 @@ export interface InterruptedProgram {
   effectsIn(entries: readonly Entry[]): readonly string[]
 }
 
-/** How a run is interrupted. */
+/** Kind of interruption of a run. */
 export type Interruption = 'killed' | 'stopped'
 
 export interface Played {

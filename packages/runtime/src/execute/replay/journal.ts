@@ -8,7 +8,7 @@ import { checkpointId } from '../program-execution.ts'
 import type { WorkflowPosition } from './position.ts'
 import { WorkflowState } from './state.ts'
 
-/** What a hook returned or threw, as the log stores it. */
+/** The outcome of a hook, as the log stores it: a return value or an error. */
 export interface HookResult {
   readonly value?: Json
   readonly error?: {

@@ -33,7 +33,7 @@ export interface OpenFork {
 /** The open part of the workflow or of one branch: an execution, or a fork. */
 export type OpenBranch = OpenExecution | OpenFork
 
-/** Where a workflow is. Stored in the log: names of fields never change. */
+/** The position of a workflow. Stored in the log: names of fields never change. */
 export interface WorkflowPosition {
   /** The program of the current workflow. After a transition it differs from the run's program. */
   readonly program: string

@@ -46,7 +46,7 @@ export class Replay {
     this.#section = this.#nextSection()
   }
 
-  /** What the code does until a hook is answered. */
+  /** The work of the code until a hook is answered. */
   get section(): Section {
     return this.#section
   }

@@ -1,4 +1,4 @@
-// Where a run starts that resumes another run, and the records that it copies. The copy is committed before any node runs, so that the new run never reads the
+// The start of a run that resumes another run, and the records that it copies. The copy is committed before any node runs, so that the new run never reads the
 // old one again.
 
 import type { BatchItem, Lane } from '@millrace/log'

@@ -13,7 +13,7 @@ export type CallNeed =
   | { readonly for: 'run' }
   | { readonly for: 'denial' }
 
-/** What a call without an outcome needs next. */
+/** The next need of a call without an outcome. */
 export function callNeedOf({ state, approval, executor, toolCallId, deadline }: ToolPart): CallNeed {
   if (state === 'approval-requested' && approval) {
     return waitForAnswer('approval', approval.id, approval.deadline)

@@ -189,7 +189,9 @@ async function commitStart(
       initial === undefined || session.state !== undefined ? [] : [{ type: 'state-snapshot', state: initial }]
     const batch = [start, ...state, checkpointOf(lane, false)]
     if (!lane.fits(batch))
-      throw new ToolError(`the initial state of agent ${agentType} exceeds the size limit of the log`)
+      throw new ToolError(
+        `the initial state of agent ${agentType} exceeds the size limit of the log: make it smaller, or store a reference`,
+      )
     await lane.commit(batch)
   })
 }
@@ -214,7 +216,8 @@ async function startTimeLimit(
   const remainingMs =
     timeMs === Number.POSITIVE_INFINITY ? timeMs : timeMs - (await session.activeTime(runId, agentId, clock()))
   if (remainingMs > MAX_TIMER_MS) return () => {}
-  const timeBudgetError = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${timeMs} ms`)
+  const timeBudgetError = () =>
+    new BudgetError('budget_time', `${kind} ${name} has taken longer than ${timeMs} ms: raise its budget.timeMs`)
   if (remainingMs <= 0) throw timeBudgetError()
   return timers.after(remainingMs, () => controller.abort(timeBudgetError()), true)
 }

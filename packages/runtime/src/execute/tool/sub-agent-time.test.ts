@@ -92,7 +92,7 @@ test('counts the time in which a child works while another of its calls waits, w
   const { timestamp: ended } = await cluster.waitForEntry('s', ({ chunk }) => chunk.type === 'subagent-end')
   expect(ended - timestamp).toBeGreaterThanOrEqual(5000)
   expect(ended - timestamp).toBeLessThan(5200)
-  expect(await reasons(cluster)).toEqual(['agent child has taken longer than 5000 ms'])
+  expect(await reasons(cluster)).toEqual(['agent child has taken longer than 5000 ms: raise its budget.timeMs'])
   expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
 })
 
@@ -110,7 +110,7 @@ test('starts nothing for a child whose time is over', async () => {
   cluster.process(() => [scriptedAgent.agent])
   expect(await cluster.waitForEnd('s', 'r')).toBe('completed')
   expect(slow.began).toEqual(['k1'])
-  expect(await reasons(cluster)).toEqual(['agent child has taken longer than 400 ms'])
+  expect(await reasons(cluster)).toEqual(['agent child has taken longer than 400 ms: raise its budget.timeMs'])
   await expectOneEnd(cluster, 's', 'r')
 })
 

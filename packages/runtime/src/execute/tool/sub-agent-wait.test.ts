@@ -21,7 +21,7 @@ const client = (toolCallId: string, deadline: number): Call => ({ toolCallId, ex
 const delegated: Call = { toolCallId: 'below', toolName: 'inner' }
 
 /**
- * What the outer agent waits for at time 1000, with these open calls of it and of the inner agent. Undefined: not
+ * The pendings of the outer agent at time 1000, with these open calls of it and of the inner agent. Undefined: not
  * started.
  */
 function waitOf(outerCalls: readonly Call[] | undefined, innerCalls?: readonly Call[]) {

@@ -29,7 +29,7 @@ export function subAgentId(runId: string, agentType: string, toolCallId: string)
   return id === runId ? `+${id}` : id
 }
 
-/** What the sub-agent of a call and its own sub-agents wait for; undefined if it can continue or has not started. */
+/** The pendings of a call's sub-agent and of its own sub-agents; undefined if it can continue or has not started. */
 export function subAgentWait(
   work: Pick<AgentExecution, 'session' | 'runId' | 'clock'>,
   sub: SubAgent,
@@ -62,7 +62,7 @@ export function subAgentWait(
   return { outcome: 'waiting', on, until }
 }
 
-/** What a workflow waited for when it last ran, if all of it is still open. */
+/** The pendings of a workflow when it last ran, if all are still open. */
 function workflowWait(
   { session, clock }: Pick<AgentExecution, 'session' | 'clock'>,
   agentId: string,

@@ -1,4 +1,4 @@
-// What a sub-agent shares with its parent: the state, the context, and the session in which it waits.
+// State, context and session that a sub-agent shares with its parent.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

@@ -313,10 +313,12 @@ test('rejects invalid definitions', () => {
   expect(named('no spaces')).toThrow(/tool/)
   expect(() => subAgent(null as never)).toThrow(/expected the result of agent\(\) or workflow\(\)/)
   expect(() => subAgent(child, { prompt: 'x' as never })).toThrow(/prompt: expected a function/)
-  expect(() => agent({ name: 'a', model: child.model, subAgents: [child, child] })).toThrow(/duplicate name child/)
+  expect(() => agent({ name: 'a', model: child.model, subAgents: [child, child] })).toThrow(
+    /expected different names, found child twice/,
+  )
   const same = tool({ name: 'child', inputSchema: z.object({}), execute: () => 1 })
   expect(() => agent({ name: 'a', model: child.model, tools: [same], subAgents: [child] })).toThrow(
-    /duplicate name child/,
+    /expected different names, found child twice/,
   )
   expect(() => agent({ name: 'a', model: child.model, subAgents: [{}] as never })).toThrow(/subAgents.0/)
   expect(() => agent({ name: 'a', model: child.model, subAgents: child as never })).toThrow(

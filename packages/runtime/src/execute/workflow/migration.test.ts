@@ -220,7 +220,7 @@ describe('a run of another version', () => {
       'a run in branches to a workflow without the fork',
       {},
       ['a', 'b', 'c', 'd', 'e', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd', 'e'][at], to]),
-      'the run is in the branches b, c, and their fork does not exist any more',
+      'the run is in the branches b, c, and their fork does not exist any more: keep it until these runs have ended',
     ],
   ])('fails before any node runs if its migration moves %s', async (_, to, edges, problem) => {
     const fork = [

@@ -36,7 +36,10 @@ export function workflowOfProgram(
   const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
   const found = id === currentWorkflow.name ? currentWorkflow : workflowOf(id)
   if (found && (found.program === program || found.migrations.has(versionOf(program)))) return found
-  throw new MillraceError('program_unknown', `the run is in ${program}, which this process does not have`)
+  throw new MillraceError(
+    'program_unknown',
+    `the run is in ${program}, which this process does not have: deploy it, or add a migration from its version`,
+  )
 }
 
 /**
@@ -70,14 +73,17 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
     if (line === undefined) return
     if (isFork(line)) {
       if (!nodes.has(line.join)) {
-        throw changedError(label, `the branches of the run join in ${line.join}, which does not exist any more`)
+        throw changedError(
+          label,
+          `the branches of the run join in ${line.join}, which does not exist any more: keep that node until these runs have ended`,
+        )
       }
       const heads = Object.keys(line.branches)
       const fork = graph.edges.find(({ join, to }) => join === line.join && to.length === heads.length)
       if (!heads.every(head => fork?.to.includes(head) && isIn(head, [...path, head]))) {
         throw changedError(
           label,
-          `the run is in the branches ${heads.join(', ')}, and their fork does not exist any more`,
+          `the run is in the branches ${heads.join(', ')}, and their fork does not exist any more: keep it until these runs have ended`,
         )
       }
       for (const head of Object.keys(line.branches)) visit([...path, head])

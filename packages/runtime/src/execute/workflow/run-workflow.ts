@@ -257,7 +257,10 @@ class WorkflowRun {
   #nodeOf(id: string): Node {
     const node = this.#workflow.nodes.get(id)
     if (node) return node
-    throw new MillraceError('workflow_changed', `workflow ${this.#workflow.name} does not have the node ${id} any more`)
+    throw new MillraceError(
+      'workflow_changed',
+      `workflow ${this.#workflow.name} does not have the node ${id} any more: restore it, or give the workflow a new version with a migration`,
+    )
   }
 
   /** The end of the workflow, with the items to commit. */
@@ -314,7 +317,7 @@ class WorkflowRun {
     if (next === undefined) {
       throw new MillraceError(
         'workflow_no_way',
-        `node ${node} transitions to workflow ${id}, which this process does not have`,
+        `node ${node} transitions to workflow ${id}, which this process does not have: add it to workflows`,
       )
     }
     // The data may quote internal content.

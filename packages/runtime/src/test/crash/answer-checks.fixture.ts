@@ -107,10 +107,10 @@ export function pauseProblems(entries: readonly Entry[]): string[] {
     fold.apply(entries.slice(from, index))
     from = index
     const view = fold.view()
-    const isAsked = (call?: string) => chunk.awaits.some(one => one.kind === 'approval' && one.toolCallId === call)
+    const isAsked = (call?: string) => chunk.awaits.some(wait => wait.kind === 'approval' && wait.toolCallId === call)
     // A client call that needs approval waits for the approval first, then for its result.
     const first = chunk.awaits.filter(
-      one => one.kind === 'approval' || (one.kind === 'client-tool' && !isAsked(one.id)),
+      wait => wait.kind === 'approval' || (wait.kind === 'client-tool' && !isAsked(wait.id)),
     )
     const awaited = first.map(({ kind, id }) => `${kind} ${id}`)
     const open = view.pendings.map(({ kind, id }) => `${kind} ${id}`)
@@ -128,7 +128,9 @@ function workThatCouldContinue({ messages, runs, agents, pendings, drafts }: Vie
   const open = runs.at(-1)?.runId
   const work: string[] = drafts.map(draft => `a draft ${JSON.stringify(draft)}`)
   const waiting = new Set(pendings.flatMap(pending => ('part' in pending ? [pending.part.toolCallId] : [])))
-  const working = new Map(agents.filter(({ status }) => status === undefined).map(one => [one.toolCallId, one.agentId]))
+  const working = new Map(
+    agents.filter(({ status }) => status === undefined).map(agent => [agent.toolCallId, agent.agentId]),
+  )
   for (const { runId, agentId, parts } of messages) {
     if (runId !== open || agentId === undefined) continue
     if (agentId !== runId && ![...working.values()].includes(agentId)) continue

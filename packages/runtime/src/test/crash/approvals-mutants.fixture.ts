@@ -8,7 +8,7 @@ import { batchItemChunk, type Mutant, rewriting } from './run-mutants.fixture.ts
 export interface ApprovalsMutant extends Mutant {
   /** The fault that reveals it at the right point. @default random faults */
   readonly by?: 'answer' | 'death-after'
-  /** What a call needs. */
+  /** The next need of a call. */
   readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
   /** The call that is executed. */
   readonly call?: (call: ToolPart) => ToolPart

@@ -65,7 +65,7 @@ const nameOf = ({ kind, key, attempt }: CallLine): string => `${kind} ${key} att
 /** The run of a model call, by its key. */
 const runOf = (key: string): string => decodeURIComponent(key.split('/')[1] as string)
 
-/** What the log contains about a call that starts. */
+/** The entries of the log about a call that starts. */
 export interface CallStarts {
   /** Sequence after which it must not be executed. */
   sealedAt(line: CallLine): number

@@ -20,7 +20,7 @@ export interface Moment {
   readonly points: readonly Point[]
   readonly n: number
   readonly when: 'before' | 'after'
-  /** What it does after reporting the point: stop for good, sleep until woken, or nothing. */
+  /** Action after reporting the point: stop for good, sleep until woken, or nothing. */
   readonly does: 'halt' | 'sleep' | 'continue'
 }
 
@@ -34,7 +34,7 @@ export interface Opening {
   readonly program: ProgramName
   /** Whether it has the program. */
   readonly hasProgram: boolean
-  /** How it answers, if it answers instead of driving. */
+  /** Its answers, if it answers instead of driving. */
   readonly clients?: { readonly when: 'asked' | 'paused' | 'on-fault'; readonly makesMistakes: boolean }
   readonly moment?: Moment
 }

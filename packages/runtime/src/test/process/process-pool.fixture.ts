@@ -72,7 +72,7 @@ export class ProcessPool {
   }
 }
 
-/** What a process did at its point. */
+/** The action of a process at its point. */
 const STATE_AT_POINT: Readonly<Record<Moment['does'], string>> = {
   halt: 'stands still at',
   sleep: 'fell asleep at',

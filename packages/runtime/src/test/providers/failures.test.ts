@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
-import { chunksOf, Stage } from '../../model/model-run.fixture.ts'
+import { AgentHarness, chunksOf } from '../../model/model-run.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 import { type Reply, rawServer } from './raw-server.fixture.ts'
 
@@ -12,9 +12,9 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
   /** Runs against a server with these replies. */
   async function against(replies: readonly Reply[], maxRetries = 3) {
     const server = await rawServer(...replies)
-    const stage = new Stage(model(server.url), { maxRetries }, PROMPTLY)
-    const outcome = await stage.run('How warm is it?')
-    await stage.close()
+    const harness = new AgentHarness(model(server.url), { maxRetries }, PROMPTLY)
+    const outcome = await harness.run('How warm is it?')
+    await harness.close()
     await server.close()
     const { entries } = outcome
     const starts = chunksOf(entries, 'step-start').map(({ attempt = 1 }) => attempt)
@@ -93,20 +93,20 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
   test('fails the run as retryable if the server cannot be reached', async () => {
     const server = await rawServer(whole)
     await server.close()
-    const stage = new Stage(model(server.url), { maxRetries: 1 }, PROMPTLY)
-    const { result } = await stage.run()
+    const harness = new AgentHarness(model(server.url), { maxRetries: 1 }, PROMPTLY)
+    const { result } = await harness.run()
     expect(result).toMatchObject({ status: 'failed', error: { code: 'provider_unreachable', retryable: true } })
-    await stage.close()
+    await harness.close()
   })
 
   test("logs neither the key of a failed call nor the provider's text", async () => {
     const server = await rawServer(wire.error(400, 'invalid_request_error'))
-    const stage = new Stage(model(server.url), {}, PROMPTLY)
-    const { entries, result } = await stage.run()
+    const harness = new AgentHarness(model(server.url), {}, PROMPTLY)
+    const { entries, result } = await harness.run()
     expect(`${JSON.stringify(entries)}${JSON.stringify(result)}`).not.toMatch(/sk-/)
-    const causes = stage.logged.map(({ fields }) => fields['cause'])
+    const causes = harness.logged.map(({ fields }) => fields['cause'])
     expect(causes).toContainEqual(expect.objectContaining({ message: expect.stringContaining('sk-secret') }))
-    await stage.close()
+    await harness.close()
     await server.close()
   })
 

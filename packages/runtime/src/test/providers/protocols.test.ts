@@ -2,7 +2,7 @@ import type { FixtureResponse } from '@copilotkit/aimock'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
-import { chunksOf, Stage, type TestAgentOptions } from '../../model/model-run.fixture.ts'
+import { AgentHarness, chunksOf, type TestAgentOptions } from '../../model/model-run.fixture.ts'
 import { mockServer } from './mock-server.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 
@@ -27,10 +27,10 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
   /** Runs against a server with these answers in order. */
   async function against(answers: readonly FixtureResponse[], trial: TestAgentOptions = {}) {
     const server = await mockServer(...answers)
-    const stage = new Stage(model(server.url), trial, { backoff: { firstMs: 1, longestMs: 1 } })
-    const outcome = await stage.run('How warm is it?')
+    const harness = new AgentHarness(model(server.url), trial, { backoff: { firstMs: 1, longestMs: 1 } })
+    const outcome = await harness.run('How warm is it?')
     const { requestBodies } = server
-    await stage.close()
+    await harness.close()
     await server.close()
     return { ...outcome, requestBodies }
   }
@@ -143,12 +143,12 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     // With a delay between tokens, so that text is sent before the connection is cut.
     const half = { chunkSize: 4, truncateAfterChunks: 5, latency: 5 }
     server.mock.prependFixture({ match: { sequenceIndex: 0 }, response: { content: 'It is warm in Ulm.' }, ...half })
-    const stage = new Stage(model(server.url))
-    const { result, entries } = await stage.run('How warm is it?')
+    const harness = new AgentHarness(model(server.url))
+    const { result, entries } = await harness.run('How warm is it?')
     expect(result).toMatchObject({ status: 'completed', text: 'It is warm in Ulm.' })
     expect(chunksOf(entries, 'step-discarded')).toMatchObject([{ reason: 'provider_stream_cut', attempt: 1 }])
     expect(chunksOf(entries, 'text-delta').length).toBeGreaterThan(0)
-    await stage.close()
+    await harness.close()
     await server.close()
   })
 })

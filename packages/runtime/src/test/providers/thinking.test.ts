@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../../define/tool.ts'
-import { chunksOf, Stage } from '../../model/model-run.fixture.ts'
+import { AgentHarness, chunksOf } from '../../model/model-run.fixture.ts'
 import { anthropicProvider, openaiProvider } from './providers.fixture.ts'
 import { anthropic, rawServer } from './raw-server.fixture.ts'
 
@@ -30,11 +30,11 @@ test('sends reasoning back with its signature, and hidden reasoning unchanged, i
     { body: anthropic(text('It is 21.')) },
     { body: anthropic(text('As I said.')) },
   )
-  const stage = new Stage(anthropicProvider.model(server.url), {
+  const harness = new AgentHarness(anthropicProvider.model(server.url), {
     tools: [weather],
     settings: { providerOptions: { anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } } },
   })
-  const { result, view } = await stage.run('How warm is it?')
+  const { result, view } = await harness.run('How warm is it?')
   expect(result).toMatchObject({ status: 'completed', text: 'Let me see.It is 21.' })
   expect(view.messages[1]?.parts).toContainEqual(
     expect.objectContaining({
@@ -44,7 +44,7 @@ test('sends reasoning back with its signature, and hidden reasoning unchanged, i
       providerMetadata: { anthropic: { signature: 'c2lnbmVk' } },
     }),
   )
-  await stage.run('Really?')
+  await harness.run('Really?')
   expect(server.requests[0]?.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 1024 } })
   const reply = {
     role: 'assistant',
@@ -70,7 +70,7 @@ test('sends reasoning back with its signature, and hidden reasoning unchanged, i
       { role: 'user', content: [{ type: 'text', text: 'Really?' }] },
     ],
   })
-  await stage.close()
+  await harness.close()
   await server.close()
 })
 
@@ -96,8 +96,8 @@ test('commits the results of a provider search and sends them back', async () =>
     { body: anthropic(text('They do.')) },
   )
   const search = providerTool({ name: 'web_search', id: 'anthropic.web_search_20250305' })
-  const stage = new Stage(anthropicProvider.model(server.url), { tools: [search] })
-  const { result, entries, view } = await stage.run('What do mills do?')
+  const harness = new AgentHarness(anthropicProvider.model(server.url), { tools: [search] })
+  const { result, entries, view } = await harness.run('What do mills do?')
   expect(result).toMatchObject({ status: 'completed', text: 'Mills turn.' })
   expect(chunksOf(entries, 'source-url')).toMatchObject([{ url: 'https://example.org', title: 'Mills' }])
   expect(view.messages[1]?.parts).toContainEqual(
@@ -109,7 +109,7 @@ test('commits the results of a provider search and sends them back', async () =>
       output: [expect.objectContaining({ url: 'https://example.org', encryptedContent: 'ZW5j' })],
     }),
   )
-  await stage.run('Really?')
+  await harness.run('Really?')
   expect(server.requests[1]?.body).toMatchObject({
     messages: [
       { role: 'user' },
@@ -124,18 +124,18 @@ test('commits the results of a provider search and sends them back', async () =>
       { role: 'user' },
     ],
   })
-  await stage.close()
+  await harness.close()
   await server.close()
 })
 
 test('logs a warning about an unsupported setting', async () => {
   const server = await rawServer({ body: anthropic(text('So.')) })
-  const stage = new Stage(anthropicProvider.model(server.url), { settings: { seed: 3, frequencyPenalty: 1 } })
-  const { entries } = await stage.run()
+  const harness = new AgentHarness(anthropicProvider.model(server.url), { settings: { seed: 3, frequencyPenalty: 1 } })
+  const { entries } = await harness.run()
   expect(chunksOf(entries, 'step-finish')[0]?.warnings).toMatchObject(
     ['frequencyPenalty', 'seed'].map(feature => ({ type: 'unsupported', feature })),
   )
-  await stage.close()
+  await harness.close()
   await server.close()
 })
 
@@ -148,14 +148,14 @@ test('reports malformed arguments of a call to the model, and the run continues'
     { body: chunk({ role: 'assistant', tool_calls: [broken] }) + chunk({}, 'tool_calls') + end },
     { body: chunk({ content: 'I could not.' }) + chunk({}, 'stop') + end },
   )
-  const stage = new Stage(openaiProvider.model(server.url), { tools: [weather] })
-  const { result, entries } = await stage.run()
+  const harness = new AgentHarness(openaiProvider.model(server.url), { tools: [weather] })
+  const { result, entries } = await harness.run()
   expect(result).toMatchObject({ status: 'completed', text: 'I could not.' })
   expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'call_1', partialInput: '{"city": Ulm' }])
   const { messages } = (server.requests[1]?.body ?? {}) as { messages: { role: string }[] }
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   const invalidCall = JSON.stringify({ input: '{"city": Ulm' })
   expect(messages[1]).toMatchObject({ tool_calls: [{ id: 'call_1', function: { arguments: invalidCall } }] })
-  await stage.close()
+  await harness.close()
   await server.close()
 })

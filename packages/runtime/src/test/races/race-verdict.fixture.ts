@@ -44,7 +44,7 @@ interface PendingSpan {
   readonly key: string
   readonly opened: Entry
   readonly deadline: number | undefined
-  /** How it was settled: by an answer, a deadline or the end of its run. */
+  /** The event that settled it: an answer, a deadline or the end of its run. */
   settled: Entry | undefined
 }
 

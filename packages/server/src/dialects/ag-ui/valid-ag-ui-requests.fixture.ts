@@ -6,7 +6,7 @@ export const validAgUiRequests: Readonly<Record<string, ValidRequest>> = {
   'POST /ag-ui/:agent': {
     path: '/api/ag-ui/echo',
     body: {
-      threadId: 'said-by-ag-ui',
+      threadId: 'session-of-ag-ui',
       runId: 'run-by-ag-ui',
       messages: [{ id: 'u1', role: 'user', content: 'Hello' }],
       tools: [],

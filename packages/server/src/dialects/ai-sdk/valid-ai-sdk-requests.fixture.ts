@@ -7,7 +7,7 @@ export const validAiSdkRequests: Readonly<Record<string, ValidRequest>> = {
   'POST /ai-sdk/:agent': {
     path: '/api/ai-sdk/echo',
     body: {
-      id: 'said-by-ai-sdk',
+      id: 'session-of-ai-sdk',
       trigger: 'submit-message',
       messages: [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }],
     },

@@ -106,7 +106,7 @@ class Play {
       const message = this.model.messages.find(known => this.hasIds && known.id === id)
       const next = view.messages[i + 1]
       const shownMessage =
-        message ?? this.model.messages[view.messages.slice(0, i).filter(one => one.role === 'user').length]
+        message ?? this.model.messages[view.messages.slice(0, i).filter(message => message.role === 'user').length]
       return role === 'user' && shownMessage ? [{ ...shownMessage, ...(next && { answer: next.id }) }] : []
     })
   }
@@ -125,7 +125,7 @@ class Play {
       // Without ids an ambiguous request may be refused. An accepted one is at the right position.
       const userTexts = await this.at.userTexts(this.session)
       expect(userTexts.at(-1)).toBe(text)
-      const lines = userTexts.map(one => ({ id: one, text: one }))
+      const lines = userTexts.map(userText => ({ id: userText, text: userText }))
       const kept = lines.slice(0, -1).map(({ text: one }) => one)
       expect(this.model.messages.slice(0, kept.length).map(message => message.text)).toEqual(kept)
       this.model.messages = lines

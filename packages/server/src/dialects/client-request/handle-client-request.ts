@@ -230,7 +230,7 @@ class Turn {
     const { services } = this.#call
     const { sessionId } = this.#turnRequest
     const latest = latestRunId(ticket)
-    const relevant = open.length > 0 ? open : settled.filter(one => one.runId === latest)
+    const relevant = open.length > 0 ? open : settled.filter(settledPending => settledPending.runId === latest)
     const runId = relevant[0]?.runId
     if (runId === undefined)
       throw new HttpError('request_invalid', 'messages: expected a new user message, or an answer to a pending request')

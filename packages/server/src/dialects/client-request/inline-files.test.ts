@@ -8,13 +8,13 @@ import { contentOf } from './transcript.ts'
 const bytes = (size: number, fill = 7) => Buffer.alloc(size, fill)
 const dataUrl = (data: Buffer, type = 'image/png') => `data:${type};base64,${data.toString('base64')}`
 const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more }) as UserPart
-const look = (id: string | undefined, ...files: readonly UserPart[]): ClientMessage => ({
+const messageWithFiles = (id: string | undefined, ...files: readonly UserPart[]): ClientMessage => ({
   id,
   parts: [{ type: 'text', text: 'Look' }, ...files],
 })
 
 /** A server whose agent lists the files it received. */
-async function viewing(options: Parameters<typeof openDialectServer>[0] = {}) {
+async function openFileServer(options: Parameters<typeof openDialectServer>[0] = {}) {
   const seen: unknown[] = []
   const model = scriptedModel(({ options: { prompt } }) => {
     const content = prompt.findLast(({ role }) => role === 'user')?.content ?? []
@@ -31,9 +31,9 @@ async function viewing(options: Parameters<typeof openDialectServer>[0] = {}) {
 
 describe('a file inside a message', () => {
   test('is stored once as an upload of the session, and the model gets its bytes', async () => {
-    const { at, seen, files } = await viewing()
+    const { at, seen, files } = await openFileServer()
     const large = bytes(1024 * 1024)
-    const first = look('u1', file(dataUrl(large), { filename: 'wheel.png' }))
+    const first = messageWithFiles('u1', file(dataUrl(large), { filename: 'wheel.png' }))
     const runId = await at.runToEnd('s', requestWith(first))
     const [part] = await files()
     const { url = '' } = part as { url?: string }
@@ -46,7 +46,7 @@ describe('a file inside a message', () => {
     expect(JSON.stringify(await at.log('s')).length).toBeLessThan(10_000)
     // A page repeats the data URL with each request; a client that has read the session sends the upload URL.
     const withoutId = { ...first, id: undefined }
-    for (const same of [first, withoutId, look('u1', file(url)), look(undefined, file(url))]) {
+    for (const same of [first, withoutId, messageWithFiles('u1', file(url)), messageWithFiles(undefined, file(url))]) {
       expect(await at.runToEnd('s', requestWith(same))).toBe(runId)
     }
     await at.runToEnd('s', requestWith(first, user('And now?', 'u2')))
@@ -55,8 +55,8 @@ describe('a file inside a message', () => {
   })
 
   test('is an edit if its bytes differ, and another request under a run id', async () => {
-    const { at, files } = await viewing()
-    const lookAt = (n: number) => look('u1', file(dataUrl(bytes(10, n))))
+    const { at, files } = await openFileServer()
+    const lookAt = (n: number) => messageWithFiles('u1', file(dataUrl(bytes(10, n))))
     await at.runToEnd('s', requestWith(lookAt(1)), { runId: 'r1' })
     expect(await at.refused('s', requestWith(lookAt(2)), { runId: 'r1' })).toBe('run_ended')
     const before = (await files())[0]
@@ -68,7 +68,7 @@ describe('a file inside a message', () => {
   })
 
   test('equals a file that was logged as a data URL before', async () => {
-    const { at } = await viewing()
+    const { at } = await openFileServer()
     const url = dataUrl(bytes(10))
     const input = { parts: [{ type: 'text' as const, text: 'Look' }, file(url)] }
     const { services } = at
@@ -81,28 +81,28 @@ describe('a file inside a message', () => {
       principal: 'ann',
     })
     await run.result()
-    expect(await at.runToEnd('s', requestWith(look('u1', file(url))))).toBe(run.runId)
+    expect(await at.runToEnd('s', requestWith(messageWithFiles('u1', file(url))))).toBe(run.runId)
   })
 
   test('has the limits of uploads, and is not stored if it is refused', async () => {
-    const { at } = await viewing({ limits: { uploadBytes: 100, attachedBytes: 150, inputBytes: 400 } })
+    const { at } = await openFileServer({ limits: { uploadBytes: 100, attachedBytes: 150, inputBytes: 400 } })
     const bad = [
-      look('u1', file(dataUrl(bytes(101)))),
-      look('u1', file(dataUrl(bytes(90, 1))), file(dataUrl(bytes(90, 2)))),
+      messageWithFiles('u1', file(dataUrl(bytes(101)))),
+      messageWithFiles('u1', file(dataUrl(bytes(90, 1))), file(dataUrl(bytes(90, 2)))),
     ]
     for (const one of bad) expect(await codeOf(at.takeTurn('s', requestWith(one)))).toBe('input_too_large')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
     // In the size of the message, files count as their URLs.
-    await at.runToEnd('s', requestWith(look('u1', file(dataUrl(bytes(100))))))
+    await at.runToEnd('s', requestWith(messageWithFiles('u1', file(dataUrl(bytes(100))))))
   })
 
   test('needs permission to upload', async () => {
     const allowed = ['run']
-    const { at } = await viewing({
+    const { at } = await openFileServer({
       authorize: ({ action, request }) =>
         allowed.includes(action) ? request.headers.get('x-user') : { refuse: 'not that' },
     })
-    const posted = requestWith(look('u1', file(dataUrl(bytes(10)))))
+    const posted = requestWith(messageWithFiles('u1', file(dataUrl(bytes(10)))))
     expect(await at.refused('s', posted)).toBe('forbidden')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
     allowed.push('upload')
@@ -130,9 +130,9 @@ test.each(['data:', 'data:,', 'data:text/plain', 'data:text/plain,%ff', 'https:/
 )
 
 test('validates a client’s media type and filename before they become headers', async () => {
-  const { at, files } = await viewing()
+  const { at, files } = await openFileServer()
   const odd = file(dataUrl(bytes(3), 'text/html\r\nx-evil: 1'), { mediaType: 'image/*', filename: '../a\r\nb' })
-  await at.runToEnd('s', requestWith(look('u1', odd)))
+  await at.runToEnd('s', requestWith(messageWithFiles('u1', odd)))
   const [part] = await files()
   const kept = await at.services.runtime.uploaded('s', (part as { url: string }).url.slice('upload:'.length))
   expect(kept).toMatchObject({ mediaType: 'application/octet-stream' })

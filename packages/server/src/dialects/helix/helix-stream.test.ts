@@ -46,7 +46,7 @@ const start = (at: TwoUserServer, agent: string, message = 'Hello', more: object
     headers: { accept: 'text/event-stream' },
   })
 
-/** How a client names its position. */
+/** Ways in which a client sends its position. */
 const WAYS = {
   'Last-Event-ID': (id: string) => ({ path: '', headers: { 'last-event-id': id } }),
   'X-Resume-From-Sequence': (id: string) => ({ path: '', headers: { 'x-resume-from-sequence': id } }),
@@ -75,7 +75,7 @@ describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', 
     // The end repeats the last position.
     expect([received.at(-1)?.event.type, ids.at(-1)]).toEqual(['end', ids.at(-2)])
     for (const id of new Set(ids)) {
-      const from = received.slice(received.findLastIndex(one => one.id === id && one.event.type === 'chunk') + 1)
+      const from = received.slice(received.findLastIndex(event => event.id === id && event.event.type === 'chunk') + 1)
       expect([id, receivedIn(await follow(at, way, id))]).toEqual([id, withMergedDeltas(from)])
     }
   })

@@ -6,7 +6,7 @@ export const validHelixRequests: Readonly<Record<string, ValidRequest>> = {
   'GET /helix/:agent/status': { path: '/api/helix/echo/status?sessionId=mine', status: 200 },
   'POST /helix/:agent/start': {
     path: '/api/helix/echo/start',
-    body: { sessionId: 'said-by-helix', message: 'Hello', messageId: 'h1', data: { any: 'thing' } },
+    body: { sessionId: 'session-of-helix', message: 'Hello', messageId: 'h1', data: { any: 'thing' } },
     status: 202,
   },
   'POST /helix/:agent/retry': { path: '/api/helix/echo/retry', body: { sessionId: 'large' }, status: 202 },

@@ -6,7 +6,7 @@ export const validMuiRequests: Readonly<Record<string, ValidRequest>> = {
   'POST /mui/:agent': {
     path: '/api/mui/echo',
     body: {
-      conversationId: 'said-by-mui',
+      conversationId: 'session-of-mui',
       message: { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hello' }] },
     },
     status: 200,

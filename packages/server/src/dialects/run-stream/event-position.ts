@@ -62,8 +62,8 @@ export async function assertRunNotTrimmed(
   const { floor = 0 } = (await manager.getInfo(sessionId)) ?? {}
   if (requestedAt >= floor) return
   const { view } = await manager.view(sessionId)
-  const request = view.requests.find(one => one.runId === runId)
-  const run = view.runs.find(one => one.runId === runId)
+  const request = view.requests.find(request => request.runId === runId)
+  const run = view.runs.find(run => run.runId === runId)
   const from = Math.max(request?.at ?? 0, (run?.at ?? 0) - 1)
   if (from >= floor) return
   const message = `run ${runId}: its start is trimmed: read the session instead`

@@ -4,7 +4,7 @@ import type { RouteCall } from '../../routing/route.ts'
 import { type AcceptedTurn, handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
 import { type DialectFormat, streamRun } from './run-stream.ts'
 
-/** How a run is encoded for its client. */
+/** The encoding of a run for its client. */
 export interface TurnReplyOptions<Event> {
   readonly dialectFormat: DialectFormat<Event>
   readonly encoder: (turn: AcceptedTurn) => Encoder<Event>

@@ -21,8 +21,8 @@ import { type EventPosition, eventPositionIn } from './event-position.ts'
 const a = user('a', 'u1')
 
 /** A model that writes two words and fails, then succeeds. */
-const stammerer = agent({
-  name: 'stammerer',
+const flaky = agent({
+  name: 'flaky',
   model: scriptedModel(({ options }) => {
     const attempt = Number(options.providerOptions?.['millrace']?.['attempt'])
     return attempt === 1
@@ -98,15 +98,15 @@ describe('a run', () => {
     expect(eventsOf(again)).toEqual(more)
   })
 
-  test.each(['teller', 'seller', 'stammerer'])(
+  test.each(['teller', 'seller', 'flaky'])(
     'of the agent %s resumes after every event, without gaps or duplicates',
     async name => {
       const at = await openDialectServer({
-        agents: [...(await agents()), stammerer],
+        agents: [...(await agents()), flaky],
         backoff: { firstMs: 1, longestMs: 1 },
       })
       const { run, events } = await readEvents(at, name)
-      if (name === 'stammerer') expect(events.some(({ type }) => type === 'step-discarded')).toBe(true)
+      if (name === 'flaky') expect(events.some(({ type }) => type === 'step-discarded')).toBe(true)
       const endIndex = events.findIndex(({ type }) => type === 'end')
       expect(endIndex).toBeGreaterThan(5)
       for (let i = 0; i < endIndex; i++) {
@@ -122,12 +122,12 @@ describe('a run', () => {
   test('is replayed merged and without discarded entries', async () => {
     const log = { coalesceMs: 0 }
     const at = await openDialectServer({
-      agents: [stammerer],
+      agents: [flaky],
       workflows: [],
       backoff: { firstMs: 1, longestMs: 1 },
       log,
     })
-    const { run, events } = await readEvents(at, 'stammerer')
+    const { run, events } = await readEvents(at, 'flaky')
     const late = await at.streamRun(run)
     await late.closed
     expect(wordsOf(eventsOf(late))).toBe('three four five')

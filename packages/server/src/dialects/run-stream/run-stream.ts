@@ -16,7 +16,7 @@ import { type EntryWindow, EntryWindows } from './entry-windows.ts'
 import { assertPositionInLog, assertRunNotTrimmed, type EventPosition } from './event-position.ts'
 import { EventWriter } from './event-writer.ts'
 
-/** How the events of a dialect are written. */
+/** The written form of a dialect's events. */
 export interface DialectFormat<Event> {
   readonly format: Format
   readonly framing: Framing
