@@ -14,7 +14,7 @@ const isOwnSite = (site: string): boolean => site === 'same-origin' || site === 
  * sets `Sec-Fetch-Site`, also behind a proxy that rewrites the host. Browsers that do not send it send `Origin` with
  * changes. A program sends neither.
  */
-export function isFromOwnPage(request: Request, url: URL, cors: Cors | undefined): boolean {
+function isFromOwnPage(request: Request, url: URL, cors: Cors | undefined): boolean {
   const { headers } = request
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin')
