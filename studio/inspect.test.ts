@@ -89,10 +89,10 @@ test('timeline, entries, conversation and state show the fold of the log up to t
   for (const name of ['researcher', 'critic', 'librarian']) {
     expect(lanes.some(lane => lane.includes(name))).toBe(true)
   }
-  for (const sign of ['discard', 'rewind', 'commit', 'prompt']) {
+  for (const marker of ['discard', 'rewind', 'commit', 'prompt']) {
     await expect
-      .poll(async () => [sign, (await timeline.locator(`.lane-chart .sign.${sign}`).count()) > 0])
-      .toEqual([sign, true])
+      .poll(async () => [marker, (await timeline.locator(`.lane-chart .marker.${marker}`).count()) > 0])
+      .toEqual([marker, true])
   }
   await expect.poll(() => timeline.locator('.lane-chart .discarded').count()).toBeGreaterThan(0)
   await expect.poll(() => timeline.locator('.lane-chart .cut').count()).toBeGreaterThan(0)

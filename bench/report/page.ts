@@ -17,7 +17,7 @@ function measuredPart({ environment, standings: results }: Results): string {
     '',
     markdown(results),
     '',
-    ahead.length === 0 ? 'No peer came out ahead.' : 'Where a peer came out ahead:',
+    ahead.length === 0 ? 'No peer was ahead.' : 'Benchmarks in which a peer was ahead:',
     '',
     ...ahead.map(
       ({ job, peer, aheadReason }) =>
