@@ -1,7 +1,7 @@
 // Positions in a Helix stream: ids that prove an entry of this log, and bare sequences that do not.
 
 import type { StreamEvent } from '@millrace/dialects/helix'
-import { decodeCursor } from '@millrace/protocol'
+import { decodeCursor, encodeCursor } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { openTwoUserServer, type ReadReply, type TwoUserServer } from '../../routing/two-user-server.fixture.ts'
 
@@ -91,6 +91,19 @@ describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', 
       const received = receivedIn(await follow(at, way, id))
       expect([id, received.map(({ event }) => event.type)]).toEqual([id, ['truncated']])
     }
+  })
+
+  test('is truncated after the last complete step if the log does not have it', async () => {
+    const at = openServer()
+    const received = receivedIn(await start(at, 'large'))
+    const { sequence, incarnation = '', epoch = '' } = decodeCursor(received.at(-1)?.id ?? '')
+    const events = async (id: string) => receivedIn(await follow(at, way, id)).map(({ event }) => event)
+    const truncated = { type: 'truncated', truncatedAtStep: 2 }
+    expect(await events(encodeCursor({ sequence: sequence + 1, incarnation, epoch }))).toEqual([truncated])
+    const other = encodeCursor({ sequence: sequence - 1, incarnation, epoch: 'another' })
+    expect(await events(other)).toEqual([{ ...truncated, atSequence: sequence }])
+    const earlier = encodeCursor({ sequence: 1, incarnation: 'another', epoch: '0' })
+    expect(await events(earlier)).toEqual([{ ...truncated, truncatedAtStep: 0, atSequence: sequence }])
   })
 
   test('is unproven as a bare sequence: it is accepted, and the next ids prove', async () => {

@@ -3,7 +3,7 @@
 import type { EndStatus } from '@millrace/dialects'
 import { helixDialect, type ResyncPosition, type StreamEvent } from '@millrace/dialects/helix'
 import type { BatchReader, ReadBatch } from '@millrace/log/internal'
-import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
+import { decodeCursor, type Entry, encodeCursor, isGuest } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
 import type { Services } from '../../routing/services.ts'
 import type { SessionIdentity } from '../../sessions/session-access.ts'
@@ -30,6 +30,9 @@ export interface HelixStreamOptions {
   /** The program that the request named. */
   readonly program?: Program | undefined
 }
+
+/** How many entries at the end of a log are searched for a step of the root agent. */
+const LAST_ENTRIES = 64
 
 interface StreamState {
   readonly ended?: EndStatus
@@ -84,12 +87,31 @@ export class HelixStream {
       }
     } catch (error) {
       if (!this.#channel.isOpen) return
-      const { head = 0 } = await truncatedFrame(manager, sessionId, identity, error)
+      const { head = 0, reason } = await truncatedFrame(manager, sessionId, identity, error)
       // Clients check whether the position lies after theirs. If it does not, they have entries that this log never had.
       const at = head > this.#sequence ? { atSequence: head } : {}
-      this.#write({ type: 'truncated', truncatedAtStep: 0, ...at })
+      const truncatedAtStep = reason === 'past-head' || reason === 'epoch' ? await this.#lastCompleteStep(head) : 0
+      this.#write({ type: 'truncated', truncatedAtStep, ...at })
       await this.#flush()
     }
+  }
+
+  /**
+   * The last complete step at the end of a log that lost entries which the client has. 0 if the steps are unknown or
+   * belong to another session.
+   */
+  async #lastCompleteStep(head: number): Promise<number> {
+    const { manager } = this.#services
+    const { sessionId } = this.#options
+    const entries = await unlessTrimmed(() => manager.entries(sessionId, Math.max(0, head - LAST_ENTRIES), head))
+    for (const { chunk, origin } of entries?.toReversed() ?? []) {
+      if (isGuest(origin) || origin.agentId !== origin.runId) continue
+      if (chunk.type === 'run-started') return 0
+      const { step } = origin
+      // The root agent's entries outside of its steps have step 0.
+      if (step > 0) return chunk.type === 'checkpoint-created' && chunk.closesStep ? step : step - 1
+    }
+    return 0
   }
 
   /** Feeds the encoder the entries of the current run before the position, without writing them. */
