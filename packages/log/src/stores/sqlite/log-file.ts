@@ -31,6 +31,8 @@ export class LogFile {
       // The worker runs checkpoints, so that no append pays for one. On macOS, `fullfsync` makes an fsync reach the
       // disk.
       db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = ${durability}; PRAGMA fullfsync = ON`)
+      // Deleted text is overwritten with zeros, so that a removed log leaves nothing in the file.
+      db.exec('PRAGMA secure_delete = ON')
       if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
       if (schema === 'empty') createSchema(db)
     } catch (error) {

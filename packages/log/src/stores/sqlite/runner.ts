@@ -35,6 +35,10 @@ const CHECKPOINT_PAGES = { normal: 4096, full: 1024 }
 const LONG_PAGES = 64
 const PAGE_BYTES = 4096
 
+/** Delays between checkpoints that readers prevent from erasing removed logs, in ms: the first, and the maximum. */
+const FIRST_ERASURE_DELAY_MS = 100
+const MAX_ERASURE_DELAY_MS = 4000
+
 /** Properties of a write that are known before it runs. */
 export interface WriteCost {
   readonly streamId: string
@@ -57,6 +61,10 @@ export class Runner {
   #file: LogFile | undefined
   #pages = 0
   #isCheckpointing = false
+  /** Whether the write-ahead log may contain text of removed logs, which a checkpoint has to erase. */
+  #mustErase = false
+  #erasureDelayMs = FIRST_ERASURE_DELAY_MS
+  #cancelErasure: (() => void) | undefined
   /** Whether writes go to the worker, to wait there for a checkpoint. */
   #isBlocked = false
   #closed: Promise<void> | undefined
@@ -107,6 +115,16 @@ export class Runner {
     }
   }
 
+  /**
+   * Erases the removed logs: empties the write-ahead log, which has their text. Repeats it while a reader of another
+   * process prevents it.
+   */
+  erase(): void {
+    this.#mustErase = true
+    this.#erasureDelayMs = FIRST_ERASURE_DELAY_MS
+    void this.#checkpoint()
+  }
+
   /** Closes the file after all calls. */
   close(): Promise<void> {
     this.#closed ??= this.#end()
@@ -114,6 +132,7 @@ export class Runner {
   }
 
   async #end(): Promise<void> {
+    this.#cancelErasure?.()
     while (this.#turn.waiting > 0) await this.#turn.next()
     // The last connection to close runs the final checkpoint: that is the worker, if there is one.
     this.#file?.close()
@@ -175,34 +194,56 @@ export class Runner {
 
   #open(): LogFile {
     if (this.#file === undefined) {
-      this.#file = new LogFile(this.#options, 0)
       const walBytes = statSync(`${this.#options.path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+      this.#file = new LogFile(this.#options, 0)
       this.#pages = walBytes / PAGE_BYTES
+      // A process may have died before it erased what it removed.
+      if (walBytes > 0) this.erase()
     }
     return this.#file
   }
 
   #countPages({ bytes, isLong = false }: WriteCost): void {
     this.#pages += isLong ? LONG_PAGES : 1 + bytes / PAGE_BYTES
-    if (this.#pages < CHECKPOINT_PAGES[this.#options.durability] || this.#isCheckpointing || this.isClosed) return
-    void this.#checkpoint()
+    if (this.#pages >= CHECKPOINT_PAGES[this.#options.durability]) void this.#checkpoint()
   }
 
   async #checkpoint(): Promise<void> {
-    this.#pages = 0
+    if (this.#isCheckpointing || this.isClosed) return
     this.#isCheckpointing = true
+    this.#cancelErasure?.()
+    let isErasure = false
     try {
-      // Most of the write-ahead log is copied while writes continue. For the rest, writes wait in the worker; then
-      // the write-ahead log restarts and does not grow.
-      await this.#worker.checkpoint(false)
-      // Not after a close: the worker was asked to end, and another request would start a new one that is never
-      // closed.
-      this.#isBlocked = this.#pages > 0 && !this.isClosed
-      if (this.#isBlocked) await this.#worker.checkpoint(true)
+      do {
+        this.#pages = 0
+        isErasure = this.#mustErase
+        this.#mustErase = false
+        // Most of the write-ahead log is copied while writes continue. For the rest, writes wait in the worker; then
+        // the write-ahead log restarts and does not grow.
+        await this.#worker.checkpoint('passive')
+        // Not after a close: the worker was asked to end, and another request would start a new one that is never
+        // closed.
+        this.#isBlocked = (isErasure || this.#pages > 0) && !this.isClosed
+        if (!this.#isBlocked) continue
+        const isComplete = await this.#worker.checkpoint(isErasure ? 'truncate' : 'full')
+        if (isErasure && !isComplete) this.#eraseLater()
+        this.#isBlocked = false
+      } while (this.#mustErase && !this.isClosed)
     } catch {
       // Nothing is lost, and the next checkpoint tries again.
+      if (isErasure) this.#eraseLater()
     } finally {
       this.#isBlocked = this.#isCheckpointing = false
     }
+  }
+
+  #eraseLater(): void {
+    if (this.isClosed) return
+    const timer = setTimeout(() => {
+      this.#mustErase = true
+      void this.#checkpoint()
+    }, this.#erasureDelayMs).unref()
+    this.#cancelErasure = () => clearTimeout(timer)
+    this.#erasureDelayMs = Math.min(this.#erasureDelayMs * 2, MAX_ERASURE_DELAY_MS)
   }
 }

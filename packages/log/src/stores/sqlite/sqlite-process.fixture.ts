@@ -63,6 +63,16 @@ const actions: Record<string, () => Promise<void>> = {
     db.close()
   },
 
+  /** Removes a log while a reader keeps its text in the write-ahead log, and waits to be killed. */
+  async remove() {
+    const reader = new DatabaseSync(path)
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM streams').get()
+    const store = sqliteStore({ path })
+    await reportEvent('removed', { removed: await store.remove(streamId) })
+    await messageReceived()
+  },
+
   /** Watches a log that another process writes to, and reports the head at each wake. */
   async watch() {
     const store = sqliteStore({ path })

@@ -203,7 +203,10 @@ class SqliteStore implements LogStore {
     checkNames({ streamId })
     const cost = { streamId, bytes: 0, isLong: this.#isLarge(streamId) }
     const removed = await this.#runner.write('remove', cost, streamId, ifVersion)
-    if (removed) this.#watchers.changed(streamId)
+    if (removed) {
+      this.#watchers.changed(streamId)
+      this.#runner.erase()
+    }
     return removed
   }
 

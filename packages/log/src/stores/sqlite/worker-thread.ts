@@ -11,10 +11,16 @@ export interface CallRequest {
   readonly call: OperationCall
 }
 
+/**
+ * How much of the write-ahead log a checkpoint moves to the file. `passive`: what no reader or writer prevents. `full`:
+ * everything, while writers wait. `truncate`: everything, and the write-ahead log is emptied.
+ */
+export type CheckpointMode = 'passive' | 'full' | 'truncate'
+
 export interface CheckpointRequest {
   readonly kind: 'checkpoint'
   readonly id: number
-  readonly isFull: boolean
+  readonly mode: CheckpointMode
 }
 
 export type WorkerRequest = CallRequest | CheckpointRequest | { readonly kind: 'close' }
@@ -60,9 +66,9 @@ export class WorkerThread {
     return this.#request<OperationResult<N>>(id => ({ kind: 'call', id, call }))
   }
 
-  /** Runs a checkpoint of the write-ahead log: passive, or, if `isFull`, complete while writers wait. */
-  checkpoint(isFull: boolean): Promise<void> {
-    return this.#request<void>(id => ({ kind: 'checkpoint', id, isFull }))
+  /** Runs a checkpoint of the write-ahead log. Returns false if a reader prevented a part of it. */
+  checkpoint(mode: CheckpointMode): Promise<boolean> {
+    return this.#request<boolean>(id => ({ kind: 'checkpoint', id, mode }))
   }
 
   /** Ends the worker after all its calls. */

@@ -5,7 +5,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { isBusy, packFailure } from './failure.ts'
 import { type FileOptions, LogFile } from './log-file.ts'
 import { isWrite, perform } from './operations.ts'
-import type { CallRequest, CheckpointRequest, WorkerAnswer, WorkerRequest } from './worker-thread.ts'
+import type { CallRequest, CheckpointMode, CheckpointRequest, WorkerAnswer, WorkerRequest } from './worker-thread.ts'
 
 /** How long a call waits for a lock of another process, in ms. */
 const BUSY_TIMEOUT_MS = 5000
@@ -53,10 +53,9 @@ function answersTo(calls: readonly CallRequest[]): WorkerAnswer[] {
   }
 }
 
-function answerToCheckpoint({ id, isFull }: CheckpointRequest): WorkerAnswer {
+function answerToCheckpoint({ id, mode }: CheckpointRequest): WorkerAnswer {
   try {
-    checkpoint(isFull)
-    return { id, result: undefined }
+    return { id, result: checkpoint(mode) }
   } catch (error) {
     return { id, failure: packFailure(error) }
   }
@@ -80,10 +79,14 @@ function openFile(): LogFile {
   return file
 }
 
-function checkpoint(isFull: boolean): void {
+/** Returns whether the checkpoint was complete. */
+function checkpoint(mode: CheckpointMode): boolean {
   const open = openFile()
   // A long read of another process must not block writers.
   open.row(`PRAGMA busy_timeout = ${CHECKPOINT_TIMEOUT_MS}`)
-  open.row(`PRAGMA wal_checkpoint(${isFull ? 'FULL' : 'PASSIVE'})`)
-  open.row(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  try {
+    return open.row<[isBusy: number]>(`PRAGMA wal_checkpoint(${mode})`)?.[0] === 0
+  } finally {
+    open.row(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  }
 }
