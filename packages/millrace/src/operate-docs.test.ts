@@ -144,7 +144,8 @@ test('the settings of proxies and platforms in the guide to deploying fit the de
   const [caddy = ''] = codeIn('guide/deploy', 'text')
   expect(setting(/keepalive (\d+)s/, caddy) * 1000).toBeLessThan(Number(idle.replaceAll('_', '')))
   const [unit = ''] = codeIn('guide/deploy', 'ini')
-  const needed = numberOf('graceMs') + 10_000 + 1_000
+  const needed = numberOf('graceMs') + 4_000 + 1_000
+  expect(needed).toBeLessThanOrEqual(25_000)
   expect(setting(/TimeoutStopSec=(\d+)/, unit) * 1000).toBeGreaterThan(needed)
   expect(setting(/--stop-timeout (\d+)/, codeIn('guide/deploy', 'sh').join('')) * 1000).toBeGreaterThan(needed)
   expect(unit).toContain('ExecStart=/usr/bin/node server.ts\n')
@@ -265,9 +266,10 @@ test('the programs of the guide to retention trim, expire, erase and remove dele
   expect(await shell(folder, 'node retention.ts ben', { IDLE_DAYS: '0' })).toBe('work: deleted\n')
 
   const file = () => readFileSync(join(folder, '.millrace/millrace.db'))
-  expect(file().includes('a secret of ann')).toBe(true)
-  await shell(folder, 'node vacuum.ts')
   expect(file().includes('a secret of ann')).toBe(false)
+  const size = file().length
+  await shell(folder, 'node vacuum.ts')
+  expect(file().length).toBeLessThan(size)
 })
 
 test('the guide to retention says what clients get after a trim', async () => {

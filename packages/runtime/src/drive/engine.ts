@@ -42,7 +42,7 @@ export interface InProcessOptions {
   readonly pollMs?: number
   /** Maximum number of sessions that are driven at the same time. @default 256 */
   readonly concurrency?: number
-  /** How long `stop` waits for runs to reach their next commit before it aborts them, in ms. @default 30_000 */
+  /** How long `stop` waits for runs to reach their next commit before it aborts them, in ms. @default 20_000 */
   readonly graceMs?: number
   /** Whether polling keeps the process alive. @default false */
   readonly keepsAlive?: boolean
@@ -52,7 +52,8 @@ export interface InProcessOptions {
 
 export const POLL_MS = 250
 export const CONCURRENCY = 256
-export const GRACE_MS = 30_000
+/** With the other steps of a shutdown it is less than the 30 seconds that Kubernetes waits. */
+export const GRACE_MS = 20_000
 /** Backoff of a session that could not be driven, in ms: first delay, doubled each time, and maximum. */
 export const FIRST_BACKOFF_MS = 1000
 export const MAX_BACKOFF_MS = 60_000

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Observer } from '../index.ts'
 import { settled } from './clock.fixture.ts'
-import { MAX_NOTIFY_TRIES, NOTIFY_AFTER_MS, OBSERVER_TIMEOUT_MS } from './notices.ts'
+import { CLOSE_TIMEOUT_MS, MAX_NOTIFY_TRIES, NOTIFY_AFTER_MS, OBSERVER_TIMEOUT_MS } from './notices.ts'
 import {
   acknowledgementsIn,
   isPause,
@@ -155,7 +155,7 @@ describe('delivery to an observer', () => {
     observer.onNotify = never
     await start('Hi', 'r4')
     await cluster.waitForEnd(SESSION, 'r4')
-    await cluster.clock.until(process.runtime.close(), 2 * OBSERVER_TIMEOUT_MS)
+    await cluster.clock.until(process.runtime.close(), 2 * CLOSE_TIMEOUT_MS)
   })
 
   test('of a slow observer completes before the runtime closes', async () => {
@@ -168,7 +168,7 @@ describe('delivery to an observer', () => {
     const closed = process.runtime.close().then(() => {
       isClosed = true
     })
-    await cluster.clock.advance(OBSERVER_TIMEOUT_MS / 2)
+    await cluster.clock.advance(CLOSE_TIMEOUT_MS / 2)
     expect(isClosed).toBe(false)
     resolve()
     await closed

@@ -50,6 +50,8 @@ export interface Observer {
 export const NOTIFY_AFTER_MS = 30_000
 /** Timeout of an observer, in ms. */
 export const OBSERVER_TIMEOUT_MS = 10_000
+/** How long a shutdown waits for observers, in ms. */
+export const CLOSE_TIMEOUT_MS = 4000
 /** Maximum delay between retries, in ms. */
 export const MAX_NOTIFY_DELAY_MS = 3_600_000
 /** Maximum number of retries. */
@@ -188,14 +190,14 @@ export class Notices {
   }
 
   /**
-   * Waits for active deliveries, at most for the observer timeout, and not for an observer that calls close. Other
-   * processes deliver the rest.
+   * Waits for active deliveries, at most `CLOSE_TIMEOUT_MS`, and not for an observer that calls close. Other processes
+   * deliver the rest.
    */
   async close(): Promise<void> {
     this.#stopAwaiting.getStore()?.()
     const { promise, resolve } = Promise.withResolvers<void>()
     // The timer keeps the process alive: a hanging observer does not, and the code after close would never run.
-    const cancel = this.#settings.timers.after(OBSERVER_TIMEOUT_MS, resolve)
+    const cancel = this.#settings.timers.after(CLOSE_TIMEOUT_MS, resolve)
     const allDelivered = async () => {
       while (this.#awaited.size > 0) await Promise.all(this.#awaited)
     }

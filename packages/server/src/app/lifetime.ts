@@ -108,8 +108,9 @@ export class Lifetime {
     const { store = DEFAULT_STORE } = this.#options
     try {
       if (typeof store !== 'string') return await store
-      // Creates the folder of the default store.
-      if (store === DEFAULT_STORE) await mkdir(dirname(DEFAULT_STORE.replace('sqlite:', '')), { recursive: true })
+      // Creates the folder of the default store, for its owner alone.
+      if (store === DEFAULT_STORE)
+        await mkdir(dirname(DEFAULT_STORE.replace('sqlite:', '')), { recursive: true, mode: 0o700 })
       this.#store = await openStore(store)
       return this.#store
     } catch (cause) {

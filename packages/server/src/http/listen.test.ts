@@ -122,6 +122,40 @@ test('an unread body does not block the next request on the connection', async (
   expect(errorsIn(logged)).toEqual([])
 })
 
+test('a refused request with a large body is answered and closed before the body is read', async () => {
+  const { server, logged } = await listening({ authorize: () => null })
+  const socket = connect(server.port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let reply = ''
+  socket.setEncoding('latin1').on('data', text => {
+    reply += text
+  })
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  // The server resets the connection while the client still sends.
+  socket.on('error', () => {})
+  const size = 2 ** 30
+  socket.write(
+    `POST /api/sessions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${size}\r\n\r\n`,
+  )
+  const piece = Buffer.alloc(64 * 1024, ' ')
+  let sent = 0
+  const send = () => {
+    while (socket.writable && sent < size) {
+      sent += piece.length
+      if (!socket.write(piece)) {
+        socket.once('drain', send)
+        return
+      }
+    }
+  }
+  await new Promise(resolve => socket.once('data', resolve))
+  send()
+  await closed
+  expect(reply).toMatch(/^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is)
+  expect(sent).toBeLessThan(size / 4)
+  expect(errorsIn(logged)).toEqual([])
+})
+
 test('a client that leaves in the middle of a body causes no error, and in the middle of a stream leaves nothing open', async () => {
   const { server, logged, to } = await listening({ limits: { streams: 1 } })
   await runEcho(to, 'hello')

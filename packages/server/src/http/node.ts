@@ -89,7 +89,7 @@ export function respond(
   { timers, stallMs }: Pick<ChannelSettings, 'timers' | 'stallMs'>,
 ): void {
   const { status } = reply
-  const headers = headersOf(reply, message)
+  const headers = headersOf(leavesLargeBody(reply, message) ? withClose(reply) : reply, message)
   if ('stream' in reply) {
     response.writeHead(status, headers)
     response.flushHeaders()
@@ -104,6 +104,18 @@ export function respond(
   const cancel = timers.after(stallMs, () => response.destroy(), true)
   response.once('close', cancel)
 }
+
+/** Up to this size Node discards an unread body and keeps the connection, in bytes. */
+const MAX_DISCARDED_BYTES = 1024 * 1024
+
+/** Whether a request is refused before its large body was received. */
+function leavesLargeBody({ status }: Reply, { complete, headers }: IncomingMessage): boolean {
+  if (status < 400 || complete) return false
+  const { 'content-length': length, 'transfer-encoding': coding } = headers
+  return coding !== undefined || Number(length ?? 0) > MAX_DISCARDED_BYTES
+}
+
+const withClose = (reply: Reply): Reply => ({ ...reply, headers: { ...reply.headers, connection: 'close' } })
 
 /** HTTP/2 forbids connection headers. */
 function headersOf({ headers }: Reply, { httpVersionMajor }: IncomingMessage): Reply['headers'] {

@@ -1,5 +1,6 @@
 // One connection to a file of logs, and its prepared statements. It handles transactions and knows nothing of logs.
 
+import { closeSync, openSync } from 'node:fs'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
 import { checkSchema, createSchema } from './schema.ts'
@@ -96,5 +97,15 @@ function openDatabase(path: string): DatabaseSync {
   if (sqlite === undefined) {
     throw new LogError('unavailable', 'this runtime has no node:sqlite: use Node 22.18 or newer, or another store')
   }
+  createPrivateFile(path)
   return new sqlite.DatabaseSync(path)
+}
+
+/** Creates the file if it does not exist, readable by its owner alone. SQLite gives its other files the same mode. */
+function createPrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'ax', 0o600))
+  } catch {
+    // It exists, or SQLite reports why it cannot be opened.
+  }
 }

@@ -1,8 +1,18 @@
+import { statSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { TicketMove } from '../../store/log-store.ts'
 import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
 
 const { newPath, open } = testFolder()
+
+test('creates files that only their owner can read, and keeps the mode of a file that exists', async () => {
+  const [created, existing] = [newPath(), newPath()]
+  writeFileSync(existing, '', { mode: 0o640 })
+  for (const path of [created, existing]) await open({ path }).create('log', null)
+  const modesOf = (path: string) => ['', '-wal', '-shm'].map(suffix => statSync(path + suffix).mode & 0o777)
+  expect(modesOf(created)).toEqual([0o600, 0o600, 0o600])
+  expect(modesOf(existing)).toEqual([0o640, 0o640, 0o640])
+})
 
 describe('list', () => {
   test('rejects a token that is not from an earlier page', async () => {
