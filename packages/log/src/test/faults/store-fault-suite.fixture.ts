@@ -49,8 +49,8 @@ export function schedules(backend: Backend): void {
       const isChaos = isCampaign() || multiplied(1) > 1
       const length = scheduleCount(isChaos ? Math.max(1, count) : count)
       const drawn = Array.from({ length }, (_, i) => firstSeed(first) + i)
-      const again = ONLY?.flatMap(id => (id.startsWith(`${name}:`) ? [Number(id.slice(name.length + 1))] : []))
-      const seeds = new Set(again ?? [...kept, ...drawn])
+      const selected = ONLY?.flatMap(id => (id.startsWith(`${name}:`) ? [Number(id.slice(name.length + 1))] : []))
+      const seeds = new Set(selected ?? [...kept, ...drawn])
       if (seeds.size === 0) continue
       describe(name, () => {
         beforeAll(() => backend.processes().fill())
@@ -73,10 +73,10 @@ async function run(backend: Backend, { play }: ScheduleKind, id: string, seed: n
     // The next schedule needs the server up. Errors here only follow from the first failure.
     await scene.killAll().catch(() => {})
     await scene.testStore.service?.restart().catch(() => {})
-    const again = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/test/faults/${backend.name}.test.ts`
+    const replayCommand = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/test/faults/${backend.name}.test.ts`
     const cause = error instanceof Error ? error : new Error(String(error))
-    cause.message = `${cause.message}\n  ${[...scene.notes, `to play it again: ${again}`].join('\n  ')}`
-    reportFailed({ seed: id, again })
+    cause.message = `${cause.message}\n  ${[...scene.notes, `to play it again: ${replayCommand}`].join('\n  ')}`
+    reportFailed({ seed: id, again: replayCommand })
     throw cause
   }
   const { notes, deaths } = scene
