@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import type { ScheduleLimits } from './schedule-scene.fixture.ts'
+import type { ScheduleLimits } from './schedule-harness.fixture.ts'
 import { runConcurrently, type ScheduleReport } from './schedule-suite.fixture.ts'
 import type { InProcessServer } from './session-server.fixture.ts'
 

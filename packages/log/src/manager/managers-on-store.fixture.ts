@@ -60,15 +60,15 @@ export interface Behaviour {
 }
 
 /** Defines a behaviour, which runs with its own managers and logs. */
-export function define(title: string, play: (scene: ManagersOnStore) => Promise<void>): Behaviour {
+export function define(title: string, play: (harness: ManagersOnStore) => Promise<void>): Behaviour {
   return {
     title,
     async run(target) {
-      const scene = new ManagersOnStore(target)
+      const harness = new ManagersOnStore(target)
       try {
-        await play(scene)
+        await play(harness)
       } finally {
-        await scene.end()
+        await harness.end()
       }
     },
   }

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Entry, foldLog, isData, isDraftChunk, isGuest, type View } from '@millrace/protocol'
 import { asJson, differenceOf } from '../../../../../scripts/faults/sessions/difference.fixture.ts'
-import type { Follower, FollowScene } from './follow-scene.fixture.ts'
+import type { Follower, FollowHarness } from './follow-harness.fixture.ts'
 import type { RunReader } from './follower.fixture.ts'
 import type { Applied, SessionReplica } from './session-replica.fixture.ts'
 
@@ -17,7 +17,7 @@ export interface StoredLog {
 }
 
 /** Reads a log from the store. */
-export async function readStoredLog({ server }: FollowScene, sessionId: string): Promise<StoredLog> {
+export async function readStoredLog({ server }: FollowHarness, sessionId: string): Promise<StoredLog> {
   const info = await server.manager.getInfo(sessionId)
   if (info === null) return { sessionId, head: 0, incarnation: '', entries: [] }
   const { head, incarnation } = info
@@ -25,7 +25,7 @@ export async function readStoredLog({ server }: FollowScene, sessionId: string):
 }
 
 /** All problems. Empty if the schedule passed. */
-export function verdict({ followers, runReaders }: FollowScene, logs: readonly StoredLog[]): string[] {
+export function verdict({ followers, runReaders }: FollowHarness, logs: readonly StoredLog[]): string[] {
   const problems: string[] = []
   for (const log of logs) {
     const publicEntries = log.entries.filter(({ internal }) => !internal)

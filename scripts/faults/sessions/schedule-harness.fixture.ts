@@ -25,7 +25,7 @@ export interface ScheduleLimits {
 export type ConnectionFault = 'cut' | 'reset' | 'half-close' | 'stall' | 'refuse'
 
 /** One schedule while it plays. A subclass holds the clients, and counts what they observe. */
-export abstract class ScheduleScene<Server extends SessionServer = SessionServer> {
+export abstract class ScheduleHarness<Server extends SessionServer = SessionServer> {
   readonly server: Server
   readonly random: Random
   readonly sessionIds: readonly string[]
