@@ -40,12 +40,12 @@ describe('event() rejects with the output of the child', () => {
     const { event, exited } = start('fail')
     const waiting = event('never')
     await expect(waiting).rejects.toThrow(
-      /^scripted-child\.fixture\.ts ended with code 1 before it sent 'never':\n[^$]*as asked/,
+      /^scripted-child\.fixture\.ts ended with code 1 before it sent 'never':\n[^$]*the act fails/,
     )
     const { code, output } = await exited
     expect(code).toBe(1)
     expect(output.length).toBeLessThanOrEqual(10_000)
-    await expect(event('never')).rejects.toThrow(/as asked/)
+    await expect(event('never')).rejects.toThrow(/the act fails/)
   })
 
   test('when the child is killed', async () => {

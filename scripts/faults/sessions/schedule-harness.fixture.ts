@@ -80,9 +80,9 @@ export abstract class ScheduleHarness<Server extends SessionServer = SessionServ
     for (const condition of [...this.#conditions]) if (condition.holds()) condition.resolve()
   }
 
-  /** Waits until the first client has observed `after` times or the scripts have ended, and then a random time. */
-  async moment(after: number, isOver: () => boolean): Promise<void> {
-    await this.until(`the first client has observed ${after} times`, () => this.observed >= after || isOver())
+  /** Waits until the first client has made `after` observations or the scripts have ended, and then a random time. */
+  async waitForObservations(after: number, isOver: () => boolean): Promise<void> {
+    await this.until(`the first client has made ${after} observations`, () => this.observed >= after || isOver())
     await this.pause(MAX_EVENT_DELAY_MS)
   }
 

@@ -99,7 +99,7 @@ function stateOf({ tabs, sessionIds }: TabHarness): string[] {
 /** Opens a tab at a random moment, or when the scripts have ended. */
 async function join(harness: TabHarness, isOver: () => boolean): Promise<void> {
   const { random } = harness
-  await harness.moment(
+  await harness.waitForObservations(
     random.pick([
       random.below(MAX_OBSERVATIONS_BEFORE_EVENT),
       random.below(4 * MAX_OBSERVATIONS_BEFORE_EVENT),
@@ -124,7 +124,7 @@ async function read(harness: TabHarness, isOver: () => boolean): Promise<void> {
 async function fault(harness: TabHarness, isOver: () => boolean): Promise<void> {
   const { random, server } = harness
   const [after, kind] = [random.below(MAX_OBSERVATIONS_BEFORE_EVENT), random.pick(FAULTS)]
-  await harness.moment(after, isOver)
+  await harness.waitForObservations(after, isOver)
   if (isOver()) return
   const tab = random.pick(harness.tabs)
   const { gate } = tab

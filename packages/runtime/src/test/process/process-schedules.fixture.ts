@@ -21,7 +21,7 @@ import { answeringAt } from './approval-schedules.fixture.ts'
 import { diesAt } from './death-schedules.fixture.ts'
 import { FAILED_SEEDS } from './process-failed-seeds.fixture.ts'
 import { HarnessStore, ProcessHarness } from './process-harness.fixture.ts'
-import type { Moment, Point, StoreSpec } from './process-messages.fixture.ts'
+import type { FaultPoint, Point, StoreSpec } from './process-messages.fixture.ts'
 import { ProcessPool } from './process-pool.fixture.ts'
 import { PROGRAMS, type ProgramName } from './programs.fixture.ts'
 import { roundsWithoutFaults } from './workflow-schedules.fixture.ts'
@@ -159,19 +159,19 @@ export function schedules(backend: Backend): void {
       const sample = every === 1 ? 'every one' : `one in ${every}`
       test.concurrent(`continues the program ${program} after kill -9 just before and after a call that changes the store, ${sample}`, async () => {
         let missed = 0
-        function* moments(): Generator<Omit<Moment, 'points' | 'does'>> {
+        function* faultPoints(): Generator<Omit<FaultPoint, 'points' | 'action'>> {
           // How many points a run has depends on which draft chunks are batched. All of them are played until a run ends before its point.
           const maxPoint = every === 1 ? Infinity : 2 * PROGRAMS[program].typical.points
           for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < maxPoint; at += every) {
             yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
           }
         }
-        await playConcurrently(moments(), moment =>
-          run(`point-${program}-${moment.n}-${moment.when}`, moment.n, {
+        await playConcurrently(faultPoints(), faultPoint =>
+          run(`point-${program}-${faultPoint.n}-${faultPoint.when}`, faultPoint.n, {
             program,
             async play(harness) {
-              if (program === 'approvals') await harness.startAnswering(answeringAt(moment.n))
-              const point: Point | undefined = await diesAt(harness, moment)
+              if (program === 'approvals') await harness.startAnswering(answeringAt(faultPoint.n))
+              const point: Point | undefined = await diesAt(harness, faultPoint)
               if (point === undefined) missed++
               else died[point] = (died[point] ?? 0) + 1
             },
@@ -244,7 +244,7 @@ const isWorkflow = (program: ProgramName): boolean => PROGRAMS[program].workflow
 async function playWithoutFaults(harness: ProcessHarness): Promise<void> {
   if (harness.program === 'approvals') await harness.startAnswering()
   await harness.startDriver()
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** Plays a schedule to its end; returns its record. */

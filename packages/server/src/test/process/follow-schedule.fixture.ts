@@ -75,7 +75,7 @@ async function allCaughtUp(harness: FollowHarness, logs: readonly StoredLog[]): 
 
 /** Adds a follower after `after` entries, or when the scripts have ended. */
 async function join(harness: FollowHarness, after: number, isOver: () => boolean): Promise<void> {
-  await harness.moment(after, isOver)
+  await harness.waitForObservations(after, isOver)
   await harness.join()
 }
 
@@ -85,7 +85,7 @@ const never = () => false
 async function fault(harness: FollowHarness, isOver: () => boolean): Promise<void> {
   const { random, server } = harness
   const [after, kind, worker] = [random.below(MAX_OBSERVATIONS_BEFORE_EVENT), random.pick(FAULTS), random.below(2)]
-  await harness.moment(after, isOver)
+  await harness.waitForObservations(after, isOver)
   if (isOver()) return
   harness.faults++
   harness.notes.push(`${kind} after ${harness.observed} entries`)
@@ -93,6 +93,6 @@ async function fault(harness: FollowHarness, isOver: () => boolean): Promise<voi
   // A schedule that ends early does not wait for the next process.
   if (kind === 'server') await Promise.race([server.killServer(), harness.until('the next server listens', never)])
   else if (kind === 'worker')
-    await Promise.race([server.killWorker(worker), harness.until('the next worker works', never)])
+    await Promise.race([server.killWorker(worker), harness.until('the next worker is ready', never)])
   else await harness.breakConnections(proxy, kind)
 }
