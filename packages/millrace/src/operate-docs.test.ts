@@ -338,7 +338,7 @@ test('a changed agent continues its open runs as the guide to upgrades says', as
   const page = read('docs/guide/upgrades.md')
   const changes = [
     [[], 'the tool refund does not exist any more'],
-    [[refund(z.object({ cents: z.number() }))], 'the input does not fit'],
+    [[refund(z.object({ cents: z.number() }))], 'the input does not match its schema'],
   ] as const
   for (const [tools, why] of changes) {
     const before = createRuntime({ store, agents: [clerk] })

@@ -178,7 +178,7 @@ export const due: readonly ContractCase[] = [
     await setup.finds([], 'a log that was removed')
     await store.create(later, null)
     await trial.reach(store, later, (await trial.head(store, later)).clock + SHORT_MS)
-    await setup.finds([], 'a log that was made again')
+    await setup.finds([], 'a log that was created again')
   }),
 
   define('interface', 'due: a handle finds logs that another handle made due', async trial => {

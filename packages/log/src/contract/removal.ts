@@ -104,7 +104,7 @@ export const removal: readonly ContractCase[] = [
       assertEqual(
         { head, ticket, lease, batches },
         { head: 0, ticket: '', lease: null, batches: [] },
-        'the log, made again',
+        'the log, created again',
       )
       assertEqual(await store.find(streamId, 'key'), undefined, 'the key')
       assertEqual(await store.getBlob(streamId, 'hash'), undefined, 'the blob')

@@ -126,7 +126,7 @@ export const trimming: readonly ContractCase[] = [
     for (const name of ['kept', 'partly', 'stays', 'gone']) {
       again.push(describeAppend(await store.append(streamId, batch('again'), guest(name))))
     }
-    assertEqual(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the appends again')
+    assertEqual(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the repeated appends')
     await store.trim(streamId, 6)
     assertEqual(formatRange(await store.find(streamId, 'kept')), '2..2', 'a kept key after another trim')
   }),
@@ -138,7 +138,7 @@ export const trimming: readonly ContractCase[] = [
     assertEqual(
       describeAppend(await store.append(streamId, batch('d', 'e', 'f'), again)),
       'duplicate 4..6',
-      'the last append again',
+      'the last append, repeated',
     )
   }),
 

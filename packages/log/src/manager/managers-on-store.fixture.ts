@@ -105,7 +105,8 @@ export class Watcher<T> {
   async until(holds: (items: readonly T[]) => boolean): Promise<void> {
     while (!holds(this.items)) {
       const isOver = await Promise.race([this.#changed.promise.then(() => false), this.done.then(() => true)])
-      if (isOver && !holds(this.items)) throw new Error(`the reading ended after ${this.items.length} items`)
+      if (isOver && !holds(this.items))
+        throw new Error(`expected more items, but the reader ended after ${this.items.length}`)
     }
   }
 }

@@ -62,7 +62,8 @@ export const appends: readonly Mutant[] = [
     fault: "a guest's key is checked after the version",
     caught: {
       "a guest's key is checked before the version and the size": /expected "duplicate 2..3", found "moved"/,
-      'a duplicate does not move the ticket again': /a guest's again: expected "duplicate 1..1", found "moved"/,
+      'a duplicate does not move the ticket again':
+        /a guest's repeated append: expected "duplicate 1..1", found "moved"/,
     },
     within: ['outcomes', 'keys'],
     handle: appendFault(async call => {
