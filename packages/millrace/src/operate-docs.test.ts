@@ -175,7 +175,7 @@ test('the stores of the guide open, and a backup of SQLite is restored', async (
   )
   expect(await shell(folder, 'node restore.ts sqlite:copy.db')).toBe('Sessions restored: 1\n')
   const [doctor = ''] = codeIn('guide/stores', 'sh')
-  expect(await shell(folder, doctor)).toContain('opens, writes, reads and leases')
+  expect(await shell(folder, doctor)).toContain('can be opened, written, read and leased')
 })
 
 test('the program of the guide to scaling serves without driving, and its workers drive', async () => {

@@ -54,7 +54,9 @@ test('passes for a working store and server, and leaves the store as it was', as
     'server',
     'models',
   ])
-  expect(found.findingsOf('store')[0]?.message).toMatch(/^sqlite:mill\.db opens, writes, reads and leases \(\d+ ms\)$/)
+  expect(found.findingsOf('store')[0]?.message).toMatch(
+    /^sqlite:mill\.db can be opened, written, read and leased \(\d+ ms\)$/,
+  )
   const listed = await runToEnd(cwd, ['sessions', '--store', store, '--json'])
   expect(listed.stdout.trim().split('\n')).toHaveLength(1)
 })

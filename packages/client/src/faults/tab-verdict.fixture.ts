@@ -135,7 +135,7 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
     }
     const isAbort = chunk.status === 'interrupted' || chunk.status === 'aborted'
     if (finish.isAbort !== isAbort || finish.isError !== (chunk.status === 'failed'))
-      problems.push(`${origin.runId} ended as ${chunk.status}, and was reported otherwise`)
+      problems.push(`${origin.runId} ended as ${chunk.status}, but another status was reported`)
   }
   for (const [name, count] of calls) if (count > 1) problems.push(`the call ${name} was reported ${count} times`)
   if (isRemoved) return problems
@@ -154,7 +154,7 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
     for (const part of parts) {
       if (!('toolCallId' in part) || calls.has(`${id} ${part.toolCallId} ${part.state}`)) continue
       // The end of a run settles open calls without a chunk for each.
-      if (part.code !== 'interrupted') problems.push(`${part.toolCallId} is ${part.state}, which was not reported`)
+      if (part.code !== 'interrupted') problems.push(`the state ${part.state} of ${part.toolCallId} was not reported`)
     }
   }
   return problems

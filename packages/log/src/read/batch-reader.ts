@@ -264,7 +264,7 @@ export class BatchReader {
       if (cursor.incarnation === undefined && cursor.sequence === 0) return undefined
       throw new TruncatedError(
         'incarnation',
-        `the log ${streamId} does not exist: read from its start without a cursor`,
+        `the log ${streamId} does not exist: omit the cursor to wait for it`,
         0,
         0,
       )
@@ -273,7 +273,7 @@ export class BatchReader {
     if (truncated !== null)
       throw new TruncatedError(
         truncated,
-        `the log ${streamId} no longer has this cursor: start from a snapshot`,
+        `the cursor is no longer valid in the log ${streamId}: start from a snapshot`,
         head,
         floor,
       )

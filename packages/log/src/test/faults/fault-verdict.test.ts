@@ -219,7 +219,7 @@ describe('compares a log with the acknowledgements, and reports', () => {
       expect.stringMatching(/law 5: .* was refused as late, but is in the log/),
     ])
     expect(problemsOfAcks(without(taken.token), recordWith({ answers: [taken] }))).toContainEqual(
-      expect.stringMatching(/law 5: .* was appended at \d+, it is at undefined/),
+      expect.stringMatching(/law 5: .* was appended at \d+, but is at undefined/),
     )
     const twice = changed(batches => {
       const all = batches.flatMap(entriesOf)
@@ -268,7 +268,7 @@ describe('compares a reader with the log, and reports', () => {
     ],
     [
       'an end before the head',
-      /ends at 3 of/,
+      /ends at 3, the log at/,
       copy => {
         copy.current.sequence = 3
       },

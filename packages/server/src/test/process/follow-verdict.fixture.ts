@@ -63,12 +63,12 @@ function coverageProblems(
   let at = 0
   for (const piece of applied) {
     if (piece.kind === 'frame' && piece.after !== at)
-      problems.push(`(${piece.after}, ${piece.sequence}] came at position ${at}`)
-    if (piece.sequence < at) problems.push(`it went back from ${at} to ${piece.sequence}`)
+      problems.push(`(${piece.after}, ${piece.sequence}] was received at position ${at}`)
+    if (piece.sequence < at) problems.push(`the position went back from ${at} to ${piece.sequence}`)
     at = piece.sequence
   }
-  if (position !== head || at !== head) problems.push(`it is at ${position}, and the log at ${head}`)
-  if (incarnation !== logIncarnation) problems.push('it follows another log')
+  if (position !== head || at !== head) problems.push(`the follower is at ${position}, the log at ${head}`)
+  if (incarnation !== logIncarnation) problems.push('the follower has another incarnation of the log')
   return problems
 }
 
@@ -148,7 +148,8 @@ function endProblems({ sessionId, entries }: StoredLog): string[] {
   for (const { sequence, origin, chunk } of entries) {
     const { runId } = origin
     if (runId === undefined || isGuest(origin)) continue
-    if (ends.has(runId)) problems.push(`${sessionId}: ${sequence} (${chunk.type}) follows the end of ${runId}`)
+    if (ends.has(runId))
+      problems.push(`${sessionId}: ${sequence} (${chunk.type}) was written after the end of ${runId}`)
     if (chunk.type === 'run-finished') ends.set(runId, sequence)
   }
   for (const { chunk, origin } of entries) {
