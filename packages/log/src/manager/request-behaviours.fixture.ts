@@ -15,20 +15,20 @@ const WORDS = 300
 export const requestBehaviours: Behaviour[] = [
   define('law 5: a watching writer receives a stop from another process, whether it appends or not', async harness => {
     const [here, there] = [await harness.process(), await harness.process()]
-    for (const speaks of [true, false]) {
-      const id = harness.id(`speaks-${speaks}`)
+    for (const isWriting of [true, false]) {
+      const id = harness.id(`writing-${isWriting}`)
       const writer = await here.createWriter(id, R1)
       await writer.begin()
       const nextTicket = Promise.withResolvers<Ticket>()
       writer.watch(nextTicket.resolve)
       let isOver = false
-      const speaking = (async () => {
-        while (speaks && !isOver) await writer.write(delta('on ')).appended
+      const writing = (async () => {
+        while (isWriting && !isOver) await writer.write(delta('on ')).appended
       })()
       expect(await there.append(id, 'ada', stop('r1'))).toMatchObject({ outcome: 'appended' })
       expect(mustStop(await nextTicket.promise)).toBe(true)
       isOver = true
-      await speaking
+      await writing
       expect(await here.endStream(id)).toBe('interrupted')
       await writer.close()
       await expectTicketFromEntries(here, id)

@@ -142,7 +142,7 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
     for (const token of ack.tokens) {
       if (absent.includes(token) || isAt(token, ack.first, ack.last)) continue
       problems.push(
-        `law 2: ${token} was told at ${ack.first} to ${ack.last}, it is at ${entryByText.get(token)?.sequence}`,
+        `law 2: ${token} was acknowledged at ${ack.first} to ${ack.last}, but is at ${entryByText.get(token)?.sequence}`,
       )
     }
   }
