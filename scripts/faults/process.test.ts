@@ -18,7 +18,7 @@ test('messages go to the child, events come back, in order', async () => {
   expect(await first).toEqual({ event: 'echo', n: 1, text: 'a\nb' })
   expect((await second).n).toBe(2)
   await send({ leave: true })
-  expect(await exited).toEqual({ code: 0, signal: null, output: 'what a library might say\n' })
+  expect(await exited).toEqual({ code: 0, signal: null, output: 'output of a library\n' })
   expect(events<{ n: number }>('other')).toEqual([])
   expect(events<{ n: number }>('echo').map(({ n }) => n)).toEqual([3, 4])
   expect(events('echo')).toEqual([])

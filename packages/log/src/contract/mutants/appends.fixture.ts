@@ -37,7 +37,8 @@ export const appends: readonly Mutant[] = [
     caught: {
       "an append older than the writer's last is fenced, before all later checks":
         /expected "fenced", found "duplicate/,
-      "a writer's append is recognised by its counter until the next one is appended": /an append before the last/,
+      "a writer's append is recognised by its counter until the next one is appended":
+        /a repeated append that is not the last/,
     },
     within: ['outcomes', 'keys'],
     handle: appendFault(call => {
