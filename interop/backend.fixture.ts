@@ -74,7 +74,7 @@ function gatedModel(answer: (options: LanguageModelV4CallOptions) => readonly [P
     })
     return { stream }
   }
-  const doGenerate = () => Promise.reject(new Error('the model only streams'))
+  const doGenerate = () => Promise.reject(new Error('doGenerate is not supported: use doStream'))
   return { specificationVersion: 'v4', provider: 'millrace', modelId: 'held', supportedUrls: {}, doGenerate, doStream }
 }
 

@@ -147,9 +147,9 @@ test('counts and names an entry that the chat lost or changed, although the insp
     await tab.waitForText(' 80')
     await tab.is('ready')
     await tab.page.locator(`[data-meddled=${change}]`).waitFor({ state: 'attached' })
-    const verdict = tab.page.getByRole('region', { name: 'Verification' })
-    await verdict.getByRole('alert').waitFor()
-    await expect.poll(() => verdict.getByRole('alert').textContent()).toContain('“1 2 3 4 5 6')
+    const verification = tab.page.getByRole('region', { name: 'Verification' })
+    await verification.getByRole('alert').waitFor()
+    await expect.poll(() => verification.getByRole('alert').textContent()).toContain('“1 2 3 4 5 6')
     expect(await counters(tab)).toEqual({ ...FINE, [counter]: '1' })
     await expect.poll(async () => (await tab.answers()).at(-1)).not.toBe(countTo(80))
   }

@@ -3,7 +3,7 @@ import type { Benchmark, Claim, Contender, Load, Suite } from '../harness/suite.
 
 const load: Load = { pieces: 1, items: 100_000 }
 const warmUp: Load = { pieces: 3, items: 20_000 }
-/** The same number of deltas in answers of a hundredth of the length. */
+/** As many deltas as `load`, in 100 short answers instead of one. */
 const short: Load = { pieces: 100, items: 1_000 }
 
 /** Runs of about 25 steps. */
@@ -42,7 +42,7 @@ const halfCostClaims = (ai: string, tanstack: string): Claim[] => [
 function encode(): Benchmark {
   return {
     name: 'encode',
-    title: '100,000 entries of text deltas to Server-Sent Events of each dialect',
+    title: 'encode 100,000 text delta entries as Server-Sent Events of each dialect',
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
@@ -63,7 +63,7 @@ function encode(): Benchmark {
 function decode(): Benchmark {
   return {
     name: 'decode',
-    title: '100,000 Server-Sent Events of each dialect, in reads of 16 KB, to chunks',
+    title: 'decode 100,000 Server-Sent Events of each dialect to chunks, in reads of 16 KB',
     item: 'chunk',
     contenders: [
       ...dialectNames.map(name =>
@@ -83,7 +83,7 @@ function decode(): Benchmark {
 function mixed(): Benchmark {
   return {
     name: 'mixed',
-    title: '20 runs of 1,000 entries each, with reasoning, text, calls, data and state, encoded and decoded',
+    title: 'encode and decode 20 runs of 1,000 entries each, with reasoning, text, calls, data and state',
     item: 'chunk',
     contenders: dialectNames.flatMap(name => [
       contender(
@@ -118,7 +118,7 @@ function growth(): Benchmark {
   ]
   return {
     name: 'growth',
-    title: '100,000 chunks in short answers and in one long answer',
+    title: 'encode 100,000 chunks, in short answers and in one long answer',
     item: 'chunk',
     contenders: dialectNames.flatMap(pair),
     claims: dialectNames.map(name => ({

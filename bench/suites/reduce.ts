@@ -120,7 +120,7 @@ function growth(): Benchmark {
   const [small = 0, large = 0] = [sizes.at(0), sizes.at(-1)]
   return {
     name: 'growth',
-    title: `${total.toLocaleString('en')} text deltas as k messages of n, ${BATCH} a batch`,
+    title: `${total.toLocaleString('en')} text deltas in k messages of n deltas each, ${BATCH} per batch`,
     item: 'delta',
     reference: name(small),
     contenders: sizes.map(size =>

@@ -65,7 +65,7 @@ function steps(quick: boolean): Benchmark {
     title: 'one agent at a time, of eight steps, seven of which call a tool',
     item: 'step',
     steps: 8,
-    width: 1,
+    concurrency: 1,
     // Rounds up to complete runs.
     runsOf: items => Math.ceil(items / 8),
     load: { pieces: 1, items: quick ? 80 : 400 },
@@ -80,7 +80,7 @@ function runs(quick: boolean): Benchmark {
     title: 'agents of three steps, sixteen at a time, one session each',
     item: 'run',
     steps: 3,
-    width: 16,
+    concurrency: 16,
     runsOf: items => items,
     load: { pieces: 1, items: quick ? 64 : 256 },
     rounds: quick ? 1 : 3,
@@ -89,13 +89,22 @@ function runs(quick: boolean): Benchmark {
 
 interface StepsBenchmarkOptions extends Pick<Benchmark, 'name' | 'title' | 'item'> {
   readonly steps: number
-  readonly width: number
+  readonly concurrency: number
   readonly runsOf: (items: number) => number
   readonly load: Contender['load']
   readonly rounds: number
 }
 
-function stepsBenchmark({ name, title, item, steps, width, runsOf, load, rounds }: StepsBenchmarkOptions): Benchmark {
+function stepsBenchmark({
+  name,
+  title,
+  item,
+  steps,
+  concurrency,
+  runsOf,
+  load,
+  rounds,
+}: StepsBenchmarkOptions): Benchmark {
   const module = () => import('../contenders/runtime/steps.ts')
   const contender = (contenderName: string, kind: Contender['kind'], prepare: Contender['prepare']): Contender => {
     return { name: contenderName, kind, load, warmUp: load, prepare }
@@ -108,11 +117,11 @@ function stepsBenchmark({ name, title, item, steps, width, runsOf, load, rounds 
     rounds,
     contenders: [
       contender('AI SDK streamText', 'peer', async (items, workIndex) =>
-        (await module()).streamedSteps(steps, width, runsOf(items), workIndex),
+        (await module()).streamedSteps(steps, concurrency, runsOf(items), workIndex),
       ),
       ...backends.map(backend =>
         contender(ours(backend), 'ours', async (items, workIndex) =>
-          (await module()).steppedRuns(backend, steps, width, runsOf(items), workIndex),
+          (await module()).steppedRuns(backend, steps, concurrency, runsOf(items), workIndex),
         ),
       ),
     ],

@@ -25,7 +25,7 @@ const OWN_EVENTS = 'the AI SDK and TanStack carry their own events, a third to h
 function decode(): Benchmark {
   return {
     name: 'decode',
-    title: '100,000 frames of one text delta, in reads of 16 KB, to checked frames',
+    title: 'decode and check 100,000 frames of one text delta, in reads of 16 KB',
     item: 'frame',
     reference: 'millrace, checked',
     contenders: [
@@ -51,7 +51,7 @@ function decode(): Benchmark {
 function decodeBatches(): Benchmark {
   return {
     name: 'decode-batches',
-    title: `100,000 text deltas in frames of ${BATCH}, to checked frames`,
+    title: `decode and check 100,000 text deltas in frames of ${BATCH}`,
     item: 'delta',
     reference: 'millrace, checked',
     contenders: [
@@ -69,7 +69,7 @@ function decodeBatches(): Benchmark {
 function encode(): Benchmark {
   return {
     name: 'encode',
-    title: '100,000 frames of one text delta to events',
+    title: 'encode 100,000 frames of one text delta as events',
     item: 'frame',
     reference: 'millrace',
     contenders: [
@@ -92,7 +92,7 @@ function encode(): Benchmark {
 function encodeBatches(): Benchmark {
   return {
     name: 'encode-batches',
-    title: `100,000 text deltas in frames of ${BATCH} to events`,
+    title: `encode 100,000 text deltas in frames of ${BATCH} as events`,
     item: 'delta',
     reference: 'millrace',
     contenders: [

@@ -26,7 +26,7 @@ function append(): Benchmark {
   const name = (appender: string, size: number) => `${appender}, ${total / size} x ${size.toLocaleString('en')}`
   return {
     name: 'append',
-    title: `${total.toLocaleString('en')} appends, as k objects of n items`,
+    title: `${total.toLocaleString('en')} appends to k objects of n items each`,
     item: 'append',
     reference: name('reduceStructuredChunks', SIZES[1] ?? 0),
     contenders: appenders.flatMap(([appender, kind, prepare]) =>

@@ -13,8 +13,8 @@ export const validate: Suite = {
   benchmarks: () => {
     const load = { pieces: 1, items: 1_000_000 }
     return [
-      benchmark('text', load, 'three quarters text deltas, the rest evenly of all types'),
-      benchmark('uniform', load, 'all types evenly'),
+      benchmark('text', load, 'three quarters of them text deltas, the others of all types in equal numbers'),
+      benchmark('uniform', load, 'all types in equal numbers'),
     ]
   },
 }
@@ -43,7 +43,7 @@ function benchmark(mix: 'text' | 'uniform', load: Load, title: string): Benchmar
   }
   return {
     name: mix,
-    title: `one parsed chunk, ${title}`,
+    title: `validate parsed chunks, ${title}`,
     item: 'chunk',
     reference: 'millrace checkChunk',
     contenders: [

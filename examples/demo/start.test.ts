@@ -78,14 +78,14 @@ test('prints its address and what to try, answers, and exits on SIGTERM', async 
   }
 
   const second = await start(folder({}), { PORT: portOf(url) }).ended
-  expect(second.how).toBe(1)
+  expect(second.exitStatus).toBe(1)
   expect(second.output).toContain(`Port ${portOf(url)} is in use`)
   expect(second.output).toContain(`PORT=${Number(portOf(url)) + 1} npm start`)
   expect(second.output).not.toContain('    at ')
 
   demo.kill('SIGTERM')
-  const { how, output } = await demo.ended
-  expect(how).toBe(0)
+  const { exitStatus, output } = await demo.ended
+  expect(exitStatus).toBe(0)
   expect(output.match(/Millrace is running/g)).toHaveLength(1)
   expect(output).toMatch(
     /Millrace is running at \S+\n\nOpen this address in your browser\. What to try first:\n {2}1\. /,
@@ -97,7 +97,7 @@ test.each([
   ['stopped', 'SIGTERM', 0],
 ] as const)(
   'law 2: %s during a run and restarted, it continues, and a reader by cursor gets every word once',
-  async (_, signal, how) => {
+  async (_, signal, exitStatus) => {
     const cwd = folder({})
     // The run takes ten seconds, and is killed after the first words.
     const count = 1_000
@@ -107,7 +107,7 @@ test.each([
     const reader = new Reader()
     await reader.follow(url, 'one', () => reader.text.split(' ').length > 20)
     first.killAll(signal)
-    expect((await first.ended).how).toBe(how)
+    expect((await first.ended).exitStatus).toBe(exitStatus)
     expect(reader.text).not.toContain(` ${count}`)
     const before = reader.sequences.length
 
@@ -118,7 +118,7 @@ test.each([
     expect(reader.sequences.length).toBeGreaterThan(before)
     expect(reader.sequences).toEqual([...new Set(reader.sequences)].sort((a, b) => a - b))
     second.kill('SIGINT')
-    expect((await second.ended).how).toBe(0)
+    expect((await second.ended).exitStatus).toBe(0)
   },
 )
 

@@ -16,7 +16,7 @@ export interface Started {
   /** The address of the demo. Rejects with the output if the command ends before. */
   readonly url: Promise<string>
   /** Exit code or signal, and the output. */
-  readonly ended: Promise<{ readonly how: number | NodeJS.Signals; readonly output: string }>
+  readonly ended: Promise<{ readonly exitStatus: number | NodeJS.Signals; readonly output: string }>
   /** Signals the started process only. */
   kill(signal: NodeJS.Signals): void
   /** Signals the started process and its children. */
@@ -49,7 +49,7 @@ export function started(
   }
   const ended = once(child, 'close').then(([code, signal]) => {
     url.reject(new Error(`The command ended before it printed its address:\n${output}`))
-    return { how: code ?? signal, output }
+    return { exitStatus: code ?? signal, output }
   })
   url.promise.catch(() => {})
   const killAll = (signal: NodeJS.Signals) => {

@@ -70,9 +70,9 @@ test('receives parallel tools with streamed input, state, data and steps', async
 })
 
 test.each([
-  ['yes', true],
-  ['no', false],
-])('an approval, %s: the stream stays open and continues', async (_, approved) => {
+  ['an approval', true],
+  ['a denial', false],
+])('continues the open stream after %s', async (_, approved) => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'seller')
   const received = await client.sendMessage('sell')
@@ -160,14 +160,14 @@ test('a tool that fails ends once, with its error', async () => {
   expect(ofType(received, 'tool_output_error')).toEqual([])
 })
 
-test('a structured output is part of the stream and of the end', async () => {
+test('a structured output is an event of the stream and a field of its end', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'lister')
   const received = await client.sendMessage('list')
   expect(ofType(received, 'output')).toMatchObject([{ output: INVENTORY }])
   expect(received.at(-1)).toEqual({ type: 'end', finalOutput: INVENTORY })
   expect(await client.snapshot()).toMatchObject({ status: 'ended', output: INVENTORY })
-  // Also if only the end is left to read.
+  // The end also contains it if no entries are left to read.
   const { streamSequence } = await client.snapshot()
   expect(await readAllEvents(await client.follow(streamSequence))).toEqual([{ type: 'end', finalOutput: INVENTORY }])
 })
@@ -252,7 +252,7 @@ test('runs a repeated request once', async () => {
   await client.sendMessage('hi', { messageId: 'm1' })
   expect(textOf(one)).toBe(textOf(other))
   expect(backend.calls['teller']).toBe(1)
-  // Without an id, a running request is the same, and a finished one is not.
+  // Without an id, a request joins an equal run that is open.
   const held = new HelixClient(backend.url, 'holder', 'h')
   const first = await held.post('start', { message: 'hi' }, 'text/event-stream')
   await backend.gate.reached
@@ -263,7 +263,7 @@ test('runs a repeated request once', async () => {
   expect(backend.calls['holder']).toBe(1)
 })
 
-test('returns the location of the stream if the client does not request one', async () => {
+test('returns the location of the stream if the client accepts only JSON', async () => {
   const backend = await openBackend()
   const client = new HelixClient(backend.url, 'teller')
   const response = await client.post('start', { message: 'hi' })

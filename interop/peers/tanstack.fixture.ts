@@ -34,7 +34,7 @@ const adapterOf = (server: TanstackServer): AnyTextAdapter => ({
       yield { timestamp: Date.now(), model: 'scripted', ...event } as unknown as AdapterYieldChunk
     }
   },
-  structuredOutput: () => Promise.reject(new Error('the adapter only streams')),
+  structuredOutput: () => Promise.reject(new Error('structuredOutput is not supported: use chatStream')),
 })
 
 const textOf = (content: unknown): string =>

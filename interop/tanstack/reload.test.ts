@@ -68,7 +68,7 @@ test('runs a pending client tool once', async () => {
   expect((await backend.view('s')).runs).toMatchObject([{ status: 'completed' }])
 })
 
-test('a page without the tool gets its name and answers manually; an invalid output fails the call, and the run continues', async () => {
+test('a page without the tool gets the tool name and answers manually; an invalid output fails the call, and the run continues', async () => {
   const backend = await openBackend()
   for (const [threadId, output, state] of [
     ['right', { city: 'Ulm' }, 'output-available'],

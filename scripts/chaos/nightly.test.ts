@@ -69,11 +69,11 @@ test('reports failed seeds with the command that replays them and their output, 
   quiet()
   const home = folder({})
   const campaigns = [{ name: 'one', file: 'one.test.ts', schedules: 5 }]
-  const again = 'npm run chaos -- --runs 1 --seed 100003 one'
-  const failed = [{ seed: 100_003, again, output: 'gave up waiting' }]
+  const replayCommand = 'npm run chaos -- --runs 1 --seed 100003 one'
+  const failed = [{ seed: 100_003, again: replayCommand, output: 'gave up waiting' }]
   const play: typeof playBatch = async () => ({ ...BATCH, schedules: 5, failed })
   expect(await nightly({ play, campaigns, folder: home })).toBe(false)
-  expect(report(home)).toContain(`- one, seed 100003: \`${again}\``)
+  expect(report(home)).toContain(`- one, seed 100003: \`${replayCommand}\``)
   expect(report(home)).toContain('      gave up waiting')
 })
 

@@ -1,5 +1,5 @@
-// The settings by which `npm run chaos` controls the suites that play schedules of faults, and the reports that they send back. Without it
-// the suites play their default counts from their default seeds.
+// A schedule is a sequence of faults that a seed determines. `npm run chaos` tells the suites which schedules to play, and they report back.
+// Without it the suites play their default counts from their default seeds.
 import { appendFileSync } from 'node:fs'
 
 /** Environment variables by which `npm run chaos` reaches the suites. */
@@ -14,10 +14,10 @@ export const CAMPAIGN_VARIABLES = {
   report: 'MILLRACE_CHAOS_REPORT',
 } as const
 
-/** Counts of schedules, of the faults injected into them, and of the processes and servers killed by those. */
+/** Counts of schedules, of the faults injected into them, and of the processes and servers that the faults killed. */
 export type ScheduleCounts = { schedules: number; faults: number; deaths: number }
 
-/** A failed schedule, the command that replays it, and the end of its output, because not every failure is reproducible. */
+/** A failed schedule. `again` is the command that replays it. `output` is the end of its output: not every failure is reproducible. */
 export type FailedSchedule = { seed: number | string; again: string; output?: string }
 
 /** How many schedules to play. */

@@ -8,7 +8,7 @@ const [, file = '', act = '', ...args] = process.argv
 
 const acts: Record<string, () => Promise<void>> = {
   async echo() {
-    console.log('what a library might say')
+    console.log('output of a library')
     await reportEvent('ready', { args })
     for await (const message of messagesOfTest()) {
       if ('leave' in message) break
@@ -20,7 +20,7 @@ const acts: Record<string, () => Promise<void>> = {
   },
   async fail() {
     process.stderr.write('x'.repeat(100_000))
-    throw new Error('as asked')
+    throw new Error('the act fails')
   },
   async long() {
     process.stdout.write('x'.repeat(4 * 1024 * 1024))

@@ -132,7 +132,7 @@ describe.each(['Redis, always', 'Postgres'] as const)('%s', kind => {
     const [{ service, all }, other] = await Promise.all([open(kind), open('Redis without settings')])
     await service.kill()
     for (const verb of ['kill', 'freeze', 'thaw'] as const) {
-      await expect(service[verb]()).rejects.toThrow(/^(redis|postgres) does not run$/)
+      await expect(service[verb]()).rejects.toThrow(/^(redis|postgres) is not running$/)
     }
     await service.restart()
     await expect(service.restore(await other.service.copy())).rejects.toThrow(

@@ -1,4 +1,4 @@
-// A process that starts services and then ends in the way its argument says. Its services must not outlive it.
+// A process that starts services and then ends as its first argument says. Its services must not outlive it.
 import { spawn } from 'node:child_process'
 import { chromium } from './chromium.ts'
 import { postgres } from './postgres.ts'
@@ -19,5 +19,5 @@ const services = await Promise.all(Object.entries(starts).map(([name, start]) =>
 const urls = services.flat().map(({ url }) => url)
 console.log(JSON.stringify({ urls, browsers: browsers.map(({ pid }) => pid) }))
 
-if (end === 'throw') throw new Error('as asked')
+if (end === 'throw') throw new Error('thrown because of the argument')
 if (end === 'wait') setInterval(() => {}, 1_000)

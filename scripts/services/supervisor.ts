@@ -34,7 +34,7 @@ const over = new Promise<void>(resolve => {
 
 const commands: Record<SupervisorCommand['verb'], (copy: string) => Promise<void>> = {
   async start() {
-    if (up) throw new Error('runs already: end it first')
+    if (up) throw new Error('is already running: end it first')
     start()
   },
   end,
@@ -45,7 +45,7 @@ const commands: Record<SupervisorCommand['verb'], (copy: string) => Promise<void
   },
   freeze: freezeServer,
   async thaw() {
-    if (up === undefined) throw new Error('does not run')
+    if (up === undefined) throw new Error('is not running')
     resumeServer()
   },
   async copy(copy) {
@@ -60,7 +60,7 @@ const commands: Record<SupervisorCommand['verb'], (copy: string) => Promise<void
     await clear()
     rmSync(data, { recursive: true, force: true })
     const done = await run({ program: 'cp', args: ['-a', join(folder, copy), data] })
-    if (!done) throw new Error('could not put its data back')
+    if (!done) throw new Error('could not restore its data')
   },
 }
 
@@ -133,7 +133,7 @@ function start(): void {
 /** Marks the server as down, so that its end is expected. Returns its process. */
 function down(): ChildProcess {
   const child = up
-  if (child === undefined) throw new Error('does not run')
+  if (child === undefined) throw new Error('is not running')
   up = undefined
   return child
 }
@@ -162,7 +162,7 @@ function stop(): void {
 }
 
 async function freezeServer(): Promise<void> {
-  if (up === undefined) throw new Error('does not run')
+  if (up === undefined) throw new Error('is not running')
   frozen = await freeze(up.pid ?? 0)
   if (isStopRequested) resumeServer()
 }

@@ -37,7 +37,7 @@ export async function serveOurs(folder: string, messages: number, paced: PacedDe
     return { type: 'message', messageId: `message-${i}`, role, parts }
   })
   const { outcome } = await writer.commit(earlier)
-  if (outcome !== 'appended') throw new Error(`the history was ${outcome}`)
+  if (outcome !== 'appended') throw new Error(`commit of the history: expected appended, found ${outcome}`)
   return {
     url: `${url}/?session=${writer.streamId}`,
     async answer() {

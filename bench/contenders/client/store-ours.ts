@@ -42,7 +42,7 @@ export function oursStore(load: StoreLoad): Job {
   for (const { id } of answers) store.subscribe(['message', id], () => subscriber.onText(textOf(id)))
   // Subscribes to everything before the first delta.
   if (store.messageIds.length + store.ledger.runs.length + store.pendings.length < history)
-    throw new Error('no history')
+    throw new Error(`expected ${history} earlier messages, runs and pendings in the store, found fewer`)
   const expected = { messages: history + answers.length, last: ((count - 1) % MAX_DELTAS) + 1 }
   return storeJob(load, expected, subscriber, clock, () => {
     for (const { frames } of answers) {

@@ -61,7 +61,7 @@ export async function openReader(streamId: string, length: number): Promise<Answ
   for (let tries = 1; ; tries++) {
     try {
       const stream = await context.resumeExistingStream(streamId)
-      if (!stream) throw new Error(`the stream is ${stream === null ? 'over' : 'not there'}`)
+      if (!stream) throw new Error(`expected an open stream, found ${stream === null ? 'one that has ended' : 'none'}`)
       return { text: textOf(stream.getReader(), length) }
     } catch (error) {
       // A busy producer can miss the one-second timeout. A client would retry.

@@ -1,4 +1,4 @@
-// Appends with a reader on every log in the same process. The time ends when all entries are received.
+// Appends with a reader on every log in the same process. Measures until the readers have received all entries.
 import { deepStrictEqual } from 'node:assert/strict'
 import { distribute, entryBatches } from '../../fixtures/batches.ts'
 import { openOnce } from '../../harness/cleanup.ts'

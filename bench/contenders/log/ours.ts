@@ -21,7 +21,7 @@ export async function storeTarget(backend: Backend, count: number): Promise<Targ
       const { streamId, epoch, cursor } = log(n)
       const by = { epoch, counter: ++log(n).counter, lastAcked: cursor }
       const result = await store.append(streamId, { body, count: texts.length }, by)
-      if (result.outcome !== 'appended') throw new Error(`the append was ${result.outcome}`)
+      if (result.outcome !== 'appended') throw new Error(`append: expected appended, found ${result.outcome}`)
       log(n).cursor = { sequence: result.last, incarnation: cursor.incarnation, epoch }
     },
     head: n => log(n).cursor.sequence,
@@ -47,7 +47,7 @@ export async function writerTarget(backend: Backend, count: number): Promise<Fol
   return {
     async append(n, { chunks }) {
       const { outcome } = await writer(n).commit(chunks)
-      if (outcome !== 'appended') throw new Error(`the commit was ${outcome}`)
+      if (outcome !== 'appended') throw new Error(`commit: expected appended, found ${outcome}`)
     },
     head: n => writer(n).cursor.sequence,
     async read(n, from, to) {
@@ -124,7 +124,8 @@ async function createClaimedLog(store: LogStore): Promise<OpenLog> {
   const streamId = await newStream(store)
   const claim = await store.claim(streamId, 'bench', LEASE_MS, false)
   const head = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
-  if (claim.outcome !== 'claimed' || head === undefined) throw new Error(`the log was ${claim.outcome}`)
+  if (claim.outcome !== 'claimed' || head === undefined)
+    throw new Error(`claim: expected claimed, found ${claim.outcome}`)
   const { incarnation, mark } = head
   return { streamId, epoch: claim.epoch, counter: 0, cursor: { sequence: 0, incarnation, epoch: mark } }
 }

@@ -7,7 +7,7 @@ export interface RawLogs {
   append(log: number, texts: readonly string[]): void | Promise<void>
   /** All entries of a log. */
   read(log: number): Promise<string[]>
-  /** Calls back with entries that are appended from now on. */
+  /** Calls `onTexts` with the entries that are appended from now on. */
   follow(logs: number, onTexts: (log: number, texts: readonly string[]) => void): Promise<void>
 }
 

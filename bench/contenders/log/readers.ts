@@ -1,4 +1,4 @@
-// What readers in another process cost the producer of an answer that they follow.
+// Cost of an answer for its producer while readers in another process follow it.
 import { strictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { openOnce } from '../../harness/cleanup.ts'

@@ -20,7 +20,7 @@ const answersOf = (run: number) => (step: number) =>
 export async function approvedRuns(
   backend: Backend,
   asks: 'approval' | 'nothing',
-  width: number,
+  concurrency: number,
   runs: number,
   workIndex: number,
 ): Promise<Job> {
@@ -36,7 +36,7 @@ export async function approvedRuns(
     return { status, text, outputs: message?.parts.flatMap(part => ('toolCallId' in part ? [part.output] : [])) }
   }
   return job(
-    () => inParallel(runs, width, n => withRun(answersOf(workIndex * runs + n), runToEnd)),
+    () => inParallel(runs, concurrency, n => withRun(answersOf(workIndex * runs + n), runToEnd)),
     results =>
       deepStrictEqual(
         results,

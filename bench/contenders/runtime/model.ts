@@ -14,7 +14,7 @@ export function modelOf(
     provider: 'bench',
     modelId: 'bench',
     supportedUrls: {},
-    doGenerate: () => Promise.reject(new Error('the model only streams')),
+    doGenerate: () => Promise.reject(new Error('doGenerate is not supported: use doStream')),
     doStream: async options => ({ stream: streamOf(answer(stepOf(options)), pauseBefore) }),
   }
 }

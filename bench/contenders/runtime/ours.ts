@@ -9,7 +9,7 @@ import { modelOf } from './model.ts'
 /** Parts of the answer by step number. */
 export type AnswerSteps = (step: number) => readonly LanguageModelV4StreamPart[]
 
-/** A runtime with one agent. Its tool `echo` needs approval or not. */
+/** A runtime with one agent and its tool `echo`. */
 export interface OpenedRuntime {
   readonly runtime: Runtime
   /** Starts a run with the given answers in a new session and passes it to the callback. */

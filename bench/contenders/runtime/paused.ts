@@ -11,13 +11,13 @@ import type { Backend } from '../log/target.ts'
 import { inParallel } from './in-parallel.ts'
 import { modelOf, textParts, toolCallParts } from './model.ts'
 
-/** Runs that are started or answered at once. */
-const WIDTH = 64
-/** Runs that are answered at the end. */
+/** Runs that are started or answered at the same time. */
+const CONCURRENCY = 64
+/** Minimum number of runs that are answered at the end. */
 const MIN_ANSWERED = 100
 /** Maximum duration of the idle measurement, in ms. */
 const IDLE_MS = 5_000
-/** Tolerance for additional resources. */
+/** Maximum number of resources that may be added while the runs are paused. */
 const MAX_ADDED_RESOURCES = 10
 const WEEK = 7 * 24 * 3_600_000
 
@@ -50,16 +50,16 @@ export async function pausedRuns(backend: Backend, count: number): Promise<Job> 
       // Derived names, so that no list of them is retained.
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
-      // From here on no further connections are opened.
-      await inParallel(Math.min(WIDTH, count), WIDTH, n => pause(`first-${idOf(n)}`, n))
+      // Opens all connections before the first measurement.
+      await inParallel(Math.min(CONCURRENCY, count), CONCURRENCY, n => pause(`first-${idOf(n)}`, n))
       const before = await processState(count)
       let paused = 0
-      await inParallel(count, WIDTH, async n => {
+      await inParallel(count, CONCURRENCY, async n => {
         await pause(idOf(n), n)
         paused++
       })
       const after = await processState(count)
-      const ended = await inParallel(Math.ceil(count / interval), WIDTH, n => answer(runtime, idOf(n * interval)))
+      const ended = await inParallel(Math.ceil(count / interval), CONCURRENCY, n => answer(runtime, idOf(n * interval)))
       return { paused, before, after, ended: countOf(ended) }
     },
     ({ paused, before, after, ended }) => {

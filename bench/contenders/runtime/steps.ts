@@ -20,13 +20,13 @@ function expected(workIndex: number, runs: number): string[] {
 }
 
 /** Runs of `steps` steps through `streamText`. */
-export async function streamedSteps(steps: number, width: number, runs: number, workIndex: number): Promise<Job> {
+export async function streamedSteps(steps: number, concurrency: number, runs: number, workIndex: number): Promise<Job> {
   const { stepCountIs, streamText, tool } = await import('ai')
   const { z } = await import('zod')
   const tools = { echo: tool({ inputSchema: z.object({ text: z.string() }), execute: async input => input }) }
   return job(
     () =>
-      inParallel(runs, width, async n => {
+      inParallel(runs, concurrency, async n => {
         const model = modelOf(answersOf(workIndex * runs + n, steps))
         const result = streamText({ model, tools, prompt: 'Go.', stopWhen: stepCountIs(steps + 1) })
         let text = ''
@@ -41,14 +41,14 @@ export async function streamedSteps(steps: number, width: number, runs: number, 
 export async function steppedRuns(
   backend: Backend,
   steps: number,
-  width: number,
+  concurrency: number,
   runs: number,
   workIndex: number,
 ): Promise<Job> {
   const { openRunner } = await import('./ours.ts')
   const run = await openRunner(backend)
   return job(
-    () => inParallel(runs, width, async n => (await run(answersOf(workIndex * runs + n, steps))).text),
+    () => inParallel(runs, concurrency, async n => (await run(answersOf(workIndex * runs + n, steps))).text),
     texts => deepStrictEqual(texts, expected(workIndex, runs)),
   )
 }

@@ -12,8 +12,8 @@ import { openRunServer, type RunServer } from './ours.ts'
 /** Idle: its run has ended. Paused: its run waits for approval. */
 export type InactiveState = 'idle' | 'paused'
 
-/** Sessions that are started or read at once. */
-const WIDTH = 64
+/** Sessions that are started or read at the same time. */
+const CONCURRENCY = 64
 /** Minimum number of sessions that are read at the end. */
 const MIN_READ_SESSIONS = 50
 /** Tokens of an answer. */
@@ -37,15 +37,15 @@ export async function inactiveSessions(
       // Derived names, so that no list of them is retained.
       const name = crypto.randomUUID()
       const idOf = (n: number): string => `${name}-${n}`
-      await inParallel(Math.min(WIDTH, count), WIDTH, n => runToStop(server, `first-${idOf(n)}`, model))
+      await inParallel(Math.min(CONCURRENCY, count), CONCURRENCY, n => runToStop(server, `first-${idOf(n)}`, model))
       const before = await memory(count)
       const states = new Map<string, number>()
-      await inParallel(count, WIDTH, async n => {
+      await inParallel(count, CONCURRENCY, async n => {
         const status = await runToStop(server, idOf(n), model)
         states.set(status, (states.get(status) ?? 0) + 1)
       })
       const after = await memory(count)
-      const texts = await inParallel(Math.ceil(count / interval), WIDTH, n =>
+      const texts = await inParallel(Math.ceil(count / interval), CONCURRENCY, n =>
         textOf(server, state, idOf(n * interval), model),
       )
       return { states: [...states], before, after, texts: [...new Set(texts)] }

@@ -5,12 +5,12 @@ import { inParallel } from '../runtime/in-parallel.ts'
 import { liveAddress, openLogServer, startedWriter } from '../server/ours.ts'
 import type { ServedSession } from './open-sessions.ts'
 
-/** Sessions that are created at once. */
-const WIDTH = 64
+/** Sessions that are created at the same time. */
+const CONCURRENCY = 64
 
 export async function sessionsOurs(backend: Backend, sessions: number, written: number): Promise<ServedSession[]> {
   const { manager, port } = await openLogServer(backend)
-  return inParallel(sessions, WIDTH, async n => {
+  return inParallel(sessions, CONCURRENCY, async n => {
     const writer = await startedWriter(manager)
     if (n < written) {
       return {

@@ -14,7 +14,7 @@ export function scriptedModel(script: () => ScriptedAnswers): LanguageModelV4 {
     provider: 'bench',
     modelId: 'bench',
     supportedUrls: {},
-    doGenerate: () => Promise.reject(new Error('the model only streams')),
+    doGenerate: () => Promise.reject(new Error('doGenerate is not supported: use doStream')),
     doStream: async ({ prompt }) => ({ stream: streamOf(script(), answerNumberIn(prompt)) }),
   }
 }

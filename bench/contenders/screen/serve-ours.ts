@@ -52,7 +52,7 @@ async function createSession(manager: StreamManager, messages: number): Promise<
     ({ id, role, text }): Chunk => ({ type: 'message', messageId: id, role, parts: [{ type: 'text', text }] }),
   )
   const { outcome } = await writer.commit(earlier)
-  if (outcome !== 'appended') throw new Error(`the history was ${outcome}`)
+  if (outcome !== 'appended') throw new Error(`commit of the history: expected appended, found ${outcome}`)
   await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
   await writer.close()
   return session

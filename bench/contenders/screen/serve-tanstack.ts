@@ -29,7 +29,7 @@ const adapterOf = (script: ScriptedAnswers, answer: number): AnyTextAdapter => (
     yield event(EventType.TEXT_MESSAGE_END, { messageId })
     yield event(EventType.RUN_FINISHED, { ...run, finishReason: 'stop' })
   },
-  structuredOutput: () => Promise.reject(new Error('it only streams')),
+  structuredOutput: () => Promise.reject(new Error('structuredOutput is not supported: use chatStream')),
 })
 
 /** Tokens as an adapter reads them from its provider, independent of how fast they are read. */
@@ -49,7 +49,7 @@ export async function openTanstack(folder: string): Promise<SystemServer> {
     getRequestListener(async request => {
       const { messages, threadId, runId } = await chatParamsFromRequest(request)
       const adapter = adapterOf(script, answer)
-      // The message type of the page is wider than that of an untyped adapter.
+      // The page sends more kinds of messages than an untyped adapter declares.
       const stream = chat({ adapter, messages: messages as never, threadId, runId, debug: false })
       return toServerSentEventsResponse(stream)
     })(incoming, outgoing),

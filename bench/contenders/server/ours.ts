@@ -52,7 +52,7 @@ export async function serveOurs(backend: Backend): Promise<SessionServer> {
         return
       }
       const { outcome } = await writer.commit(chunks)
-      if (outcome !== 'appended') throw new Error(`the commit was ${outcome}`)
+      if (outcome !== 'appended') throw new Error(`commit: expected appended, found ${outcome}`)
     },
   }
 }
@@ -69,14 +69,14 @@ export async function storedSession(
   await writer.close()
   // Written through the store, because a writer would merge them.
   const claim = await store.claim(streamId, 'bench', LEASE_MS, true)
-  if (claim.outcome !== 'claimed') throw new Error(`the log was ${claim.outcome}`)
+  if (claim.outcome !== 'claimed') throw new Error(`claim: expected claimed, found ${claim.outcome}`)
   const { epoch } = claim
   let counter = 0
   for (const chunks of batches) {
     const body = JSON.stringify(chunks.map((chunk, i) => (i === 0 ? { origin: ORIGIN, chunk } : { chunk })))
     const by = { epoch, counter: ++counter, lastAcked }
     const result = await store.append(streamId, { body, count: chunks.length }, by)
-    if (result.outcome !== 'appended') throw new Error(`the append was ${result.outcome}`)
+    if (result.outcome !== 'appended') throw new Error(`append: expected appended, found ${result.outcome}`)
     lastAcked = { sequence: result.last, incarnation: lastAcked.incarnation, epoch }
   }
   const from = lastAcked.sequence - batches.flat().length

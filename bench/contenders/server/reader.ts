@@ -5,7 +5,7 @@ import { type Address, type EntryFormat, entryText, type ReceivedEntries } from 
 
 /** One event: its text, and the entries that it covers. */
 interface ReceivedEvent extends ReceivedEntries {
-  /** Sequence before its first entry, and of its last entry. Equal if it has none. */
+  /** Sequence before its first entry, and sequence of its last entry. They are equal if it has no entries. */
   readonly after: number
   readonly last: number
   /** Write times of its entries, if they contain them. */
@@ -19,7 +19,10 @@ interface ReadEntry {
   readonly chunk: Chunk
 }
 
-/** One connection over a raw socket, with the minimal HTTP parsing that these servers need. @throws, which ends the process, on a missing, repeated or unordered entry. */
+/**
+ * One connection over a raw socket, with the minimal HTTP parsing that these servers need. A missing, repeated or unordered entry throws,
+ * which ends the process.
+ */
 export class Reader {
   readonly #format: EntryFormat
   readonly #clock: () => number
@@ -213,7 +216,7 @@ function parseEventText(format: EntryFormat, text: string): ReceivedEvent | unde
   }
 }
 
-/** Creates the event of some entries. Ours states its last sequence, because merged entries are not all present. */
+/** Creates the event of some entries. `span` is the range that our frames declare, because merged entries are not all present. */
 function eventOf(
   entries: readonly ReadEntry[],
   span: { readonly after?: number; readonly sequence: number } | undefined,

@@ -43,15 +43,15 @@ function contender(store: Store, history: number, arrivals: Arrivals, figure: St
 /** Cost of deltas in client stores by the length of the conversation, and the number of notifications. */
 export function storeBenchmarks(quick: boolean): Benchmark[] {
   return [
-    time('store', 'one per notification', ONE_PER_FRAME, quick),
-    time('store-frames', '8 per notification', EIGHT_PER_FRAME, quick),
-    allocation('allocation', 'one per notification', ONE_PER_FRAME, quick),
-    allocation('allocation-frames', '8 per notification', EIGHT_PER_FRAME, quick),
+    time('store', 'one delta per notification', ONE_PER_FRAME, quick),
+    time('store-frames', '8 deltas per notification', EIGHT_PER_FRAME, quick),
+    allocation('allocation', 'one delta per notification', ONE_PER_FRAME, quick),
+    allocation('allocation-frames', '8 deltas per notification', EIGHT_PER_FRAME, quick),
     notifications(),
   ]
 }
 
-function time(name: string, how: string, arrivals: Arrivals, quick: boolean): Benchmark {
+function time(name: string, batching: string, arrivals: Arrivals, quick: boolean): Benchmark {
   const loadOf = (store: Store, history: number): Load => {
     // Our load is short: without more pieces per load, many prepared conversations would be in memory at once.
     if (store === 'ours') return { pieces: 1, items: 10 * DELTAS }
@@ -61,7 +61,7 @@ function time(name: string, how: string, arrivals: Arrivals, quick: boolean): Be
   }
   return {
     name,
-    title: `10,000 text deltas of an answer into conversations of 0, 500 and 10,000 messages, with one subscriber; ${how}`,
+    title: `apply 10,000 text deltas of an answer to conversations of 0, 500 and 10,000 messages, with one subscriber; ${batching}`,
     item: 'delta',
     reference: nameOf('ours', 10_000),
     trial: TRIAL,
@@ -84,12 +84,12 @@ function time(name: string, how: string, arrivals: Arrivals, quick: boolean): Be
   }
 }
 
-function allocation(name: string, how: string, arrivals: Arrivals, quick: boolean): Benchmark {
+function allocation(name: string, batching: string, arrivals: Arrivals, quick: boolean): Benchmark {
   const load = { pieces: 1, items: DELTAS / (quick ? 2 : 1) }
   const warmUp = { pieces: 5, items: load.items }
   return {
     name,
-    title: `bytes allocated per text delta after 500 messages; ${how}`,
+    title: `bytes allocated per text delta after 500 messages; ${batching}`,
     item: 'delta',
     unit: 'bytes',
     reference: nameOf('ours', 500),
@@ -104,7 +104,7 @@ function notifications(): Benchmark {
   const load = { pieces: 1, items: DELTAS }
   return {
     name: 'notifications',
-    title: '10,000 text deltas, one every 2 ms: notifications of a subscriber per frame of 16 ms',
+    title: 'notifications of a subscriber per frame of 16 ms, with 10,000 text deltas, one every 2 ms',
     item: 'frame',
     unit: 'times',
     reference: nameOf('ours', 0),

@@ -37,7 +37,7 @@ function benchmark(setup: BackendSetup, quick: boolean, rounds: number): Benchma
   )
   return {
     name: `append-${backend}`,
-    title: `entries into ${title}, by entries per append, one append in flight per log`,
+    title: `append entries to ${title}, by entries per append, one append in flight per log`,
     item: 'entry',
     unit: 'wall',
     rounds,

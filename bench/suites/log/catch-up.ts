@@ -49,7 +49,7 @@ export function catchUpBenchmark(quick: boolean, rounds: number): Benchmark {
     to ? [{ kind: 'ratio', of: of.name, to: to.name, ...(atMost && { atMost }) }] : []
   return {
     name: 'catch-up',
-    title: `an answer of ${load.items.toLocaleString('en')} tokens on one Redis, until each late reader has all of it`,
+    title: `time until each late reader has a complete answer of ${load.items.toLocaleString('en')} tokens, on one Redis`,
     item: 'token',
     unit: 'wall',
     rounds,

@@ -28,7 +28,7 @@ function benchmark(setup: BackendSetup, follow: string, quick: boolean, rounds: 
   }
   return {
     name: `follow-${backend}`,
-    title: `entries into ${title} and out again to a reader in the same process, ${logCountText(logs)}`,
+    title: `append entries to ${title} until readers in the same process have them, ${logCountText(logs)}`,
     item: 'entry',
     unit: 'wall',
     rounds,

@@ -21,7 +21,7 @@ export function latencyBenchmark(quick: boolean, rounds: number): Benchmark {
     )
   return {
     name: 'latency',
-    title: 'from just before a write until a reader has it, a write every 4 ms',
+    title: 'time from just before a write until a reader has it, with a write every 4 ms',
     item: 'write',
     unit: 'latency',
     rounds,

@@ -14,10 +14,10 @@ function coldStart(unit: 'wall' | 'cpu', sizes: readonly number[], quick: boolea
   const responses: readonly FirstResponse[] = ['view', 'token']
   const nameOf = (response: FirstResponse, turns: number): string =>
     `${titles[response]}, ${turns.toLocaleString('en')} turns`
-  const how = unit === 'wall' ? 'wall time' : 'its CPU time in ms'
+  const measure = unit === 'wall' ? 'wall time' : 'CPU time in ms'
   return {
     name: unit === 'wall' ? 'cold-start' : 'cold-start-cpu',
-    title: `until a new process has served a session in SQLite to a reader in another process, by number of turns, ${how}`,
+    title: `${measure} of a new process until it has served a session in SQLite to a reader in another process, by number of turns`,
     item: 'start',
     unit: 'latency',
     rounds: quick ? 1 : 3,

@@ -38,7 +38,7 @@ function readersBenchmark(name: string, readers: number, quick: boolean): Benchm
   const [ours, ...others] = sessionServers.map(({ name }) => name)
   return {
     name,
-    title: `from just before an append to the SSE readers of its session in another process, while one server process has ${readers.toLocaleString('en')} readers: a session each, with an append every 10 ms; or one session for all, with an append every ${readers / 10} ms`,
+    title: `time from just before an append until the SSE readers of its session in another process have it, while one server process has ${readers.toLocaleString('en')} readers: a session each, with an append every 10 ms; or one session for all, with an append every ${readers / 10} ms`,
     item: 'append',
     unit: 'latency',
     rounds: quick ? 1 : 3,

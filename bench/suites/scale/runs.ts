@@ -29,7 +29,7 @@ export function runsBenchmark(quick: boolean): Benchmark {
   }
   return {
     name: 'runs',
-    title: `${(many * TOKENS).toLocaleString('en')} tokens in runs of ${TOKENS}, so many of them in flight at once in one process`,
+    title: `${(many * TOKENS).toLocaleString('en')} tokens in runs of ${TOKENS}, by the number of runs in flight in one process`,
     item: 'token',
     rounds: quick ? 1 : 3,
     trial: 10 * TOKENS,

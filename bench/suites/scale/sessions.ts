@@ -35,7 +35,7 @@ export function sessionsBenchmark(quick: boolean): Benchmark {
     ),
     claims: [],
     needs: ['folder', 'redis'],
-    notes: ['at the end some are read, or approved, and must be complete'],
+    notes: ['at the end some sessions are read, after approval if they are paused, and must be complete'],
   }
 }
 

@@ -14,13 +14,13 @@ export function crowdBenchmarks(quick: boolean): Benchmark[] {
 
 function crowd(answers: number, figure: 'cpu' | 'frames', quick: boolean) {
   const tokens = (quick ? 2 : 5) * TOKENS_A_SECOND
-  const scene = { answers, paceMs: 1000 / TOKENS_A_SECOND, mounted: MOUNTED }
+  const load = { answers, paceMs: 1000 / TOKENS_A_SECOND, mounted: MOUNTED }
   return {
     unit: 'times' as const,
     reference: OURS,
     rounds: quick ? 1 : 3,
     trial: TRIAL,
-    contenders: pageContenders(figure, tokens, TOKENS_A_SECOND, scene),
+    contenders: pageContenders(figure, tokens, TOKENS_A_SECOND, load),
     notes: [
       ...NOTES,
       'ours has one connection for all sessions; the others have a request per answer, of which a browser allows six per origin over HTTP/1.1, so their servers use several origins',
@@ -29,13 +29,13 @@ function crowd(answers: number, figure: 'cpu' | 'frames', quick: boolean) {
   } satisfies Partial<Benchmark>
 }
 
-const sceneText = (answers: number): string =>
+const loadText = (answers: number): string =>
   `${answers} answers at once, of ${TOKENS_A_SECOND} tokens a second each, ${MOUNTED.toLocaleString('en')} messages mounted`
 
 function cpu(answers: number, quick: boolean): Benchmark {
   return {
     name: `crowd-${answers}`,
-    title: `seconds of CPU time of the page’s main thread in a second; ${sceneText(answers)}`,
+    title: `seconds of CPU time of the page’s main thread in a second; ${loadText(answers)}`,
     item: 'second',
     ...crowd(answers, 'cpu', quick),
     claims: peerClaims(['ratio']),
@@ -45,7 +45,7 @@ function cpu(answers: number, quick: boolean): Benchmark {
 function frames(answers: number, quick: boolean): Benchmark {
   return {
     name: `crowd-${answers}-frames`,
-    title: `dropped frames, of 60 a second; ${sceneText(answers)}`,
+    title: `dropped frames, of 60 a second; ${loadText(answers)}`,
     item: 'frame',
     ...crowd(answers, 'frames', quick),
     // No ratio claims: the dropped frames of a contender can be zero.

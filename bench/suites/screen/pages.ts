@@ -25,14 +25,19 @@ export const peerClaims = (kinds: readonly ('ratio' | 'tail')[]): Claim[] =>
     .flatMap(({ name }) => kinds.map((kind): Claim => ({ kind, of: OURS, to: name })))
 
 /** Number of concurrent answers, ms between two tokens of one, and total number of messages mounted before. */
-export interface Scene {
+export interface ScreenLoad {
   readonly answers: number
   readonly paceMs: number
   readonly mounted: number
 }
 
-/** Contenders for one scene, one per page, with `tokens` tokens per answer. */
-export const pageContenders = (figure: ScreenFigure, tokens: number, warmUp: number, scene: Scene): Contender[] =>
+/** Contenders for one screen load, one per page, with `tokens` tokens per answer. */
+export const pageContenders = (
+  figure: ScreenFigure,
+  tokens: number,
+  warmUp: number,
+  screenLoad: ScreenLoad,
+): Contender[] =>
   pages.map(({ system, kind, name }) => ({
     name,
     kind,
@@ -40,15 +45,15 @@ export const pageContenders = (figure: ScreenFigure, tokens: number, warmUp: num
     warmUp: { pieces: 1, items: warmUp },
     prepare: async (items, workIndex) => {
       const isTrial = items <= TRIAL
-      const answers = isTrial ? Math.min(ANSWERS_IN_TRIAL, scene.answers) : scene.answers
-      const paceMs = isTrial ? PACE_IN_TRIAL_MS : scene.paceMs
-      const messages = isTrial ? Math.min(TRIAL, scene.mounted) : Math.floor(scene.mounted / answers)
+      const answers = isTrial ? Math.min(ANSWERS_IN_TRIAL, screenLoad.answers) : screenLoad.answers
+      const paceMs = isTrial ? PACE_IN_TRIAL_MS : screenLoad.paceMs
+      const messages = isTrial ? Math.min(TRIAL, screenLoad.mounted) : Math.floor(screenLoad.mounted / answers)
       const { measureScreen } = await import('../../contenders/screen/page.ts')
       return measureScreen(system, figure, { answers, messages, tokens: items, paceMs, workIndex })
     },
   }))
 
-/** Notes that hold for all scenes. */
+/** Notes that hold for all loads. */
 export const NOTES = [
   'ours is an agent on SQLite, the default store, and appends each token to the log before sending it; the others store nothing',
   'MUI has no server: a plain server without a model sends its chunks',

@@ -13,7 +13,7 @@ export function tokenBenchmarks(quick: boolean): Benchmark[] {
 function tokens(rate: number, count: number, quick: boolean): Benchmark {
   return {
     name: `tokens-${rate}`,
-    title: `from the model’s token to the frame that shows it, ${rate.toLocaleString('en')} tokens a second`,
+    title: `time from the model’s token to the frame that shows it, ${rate.toLocaleString('en')} tokens a second`,
     item: 'token',
     unit: 'latency',
     reference: OURS,

@@ -21,7 +21,8 @@ function catchUp(
   quick: boolean,
 ): Benchmark {
   const load = { pieces: 1, items: count }
-  const until = unit === 'cpu' ? 'CPU time of the server' : 'until an SSE reader in another process has all of it'
+  const measure =
+    unit === 'cpu' ? 'CPU time of the server' : 'time until an SSE reader in another process has all of it'
   const contender = (name: string, kind: Contender['kind'], mode: CatchUpMode): Contender => ({
     name,
     kind,
@@ -36,7 +37,7 @@ function catchUp(
   const reply = contender('durable-streams, one reply', 'peer', 'reply')
   return {
     name: unit === 'cpu' ? `${name}-cpu` : name,
-    title: `a session of ${count.toLocaleString('en')} entries, 16 an append, ${until}; ${storage}`,
+    title: `a session of ${count.toLocaleString('en')} entries, 16 per append: ${measure}; ${storage}`,
     item: 'entry',
     unit,
     reference: merged.name,

@@ -42,7 +42,7 @@ export function fanOutBenchmarks(quick: boolean): Benchmark[] {
     const alone = readers === 1 ? [contender('ours, appended without readers', 'ours', 'ours memory', 0)] : []
     return {
       name: `fan-out-${readers}`,
-      title: `deliveries to ${readers === 1 ? 'one SSE reader' : `${readers.toLocaleString('en')} SSE readers`} of a session, ${SIZE} entries an append, CPU time of the server's process`,
+      title: `deliveries to ${readers === 1 ? 'one SSE reader' : `${readers.toLocaleString('en')} SSE readers`} of a session, ${SIZE} entries per append: CPU time of the server's process`,
       item: 'delivery',
       reference: ours.name,
       trial: SIZE * readers * 2,

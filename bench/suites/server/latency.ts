@@ -12,7 +12,7 @@ export function latencyBenchmarks(quick: boolean): Benchmark[] {
   })
   const latency = (name: string, title: string, ours: Contender, peer: Contender): Benchmark => ({
     name: `latency-${name}`,
-    title: `from just before an append in the server's process to an SSE reader in another, an append every 4 ms; ${title}`,
+    title: `time from just before an append in the server's process until an SSE reader in another has it, with an append every 4 ms; ${title}`,
     item: 'append',
     unit: 'latency',
     reference: ours.name,

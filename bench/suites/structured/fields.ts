@@ -230,7 +230,7 @@ export function fields(): Benchmark {
     SIZES.map(size => ({ kind: 'ratio', of: nameOf(of, size), to: nameOf(to, size), ...(atMost && { atMost }) }))
   return {
     name: 'fields',
-    title: `the fields of 1 MB in ${DELTA}-character deltas, as k documents of n characters`,
+    title: `the fields of 1 MB in ${DELTA}-character deltas, in k documents of n characters each`,
     item: 'character',
     reference: nameOf(WILDCARD_FIELDS, large),
     contenders: [

@@ -23,7 +23,7 @@ export function workFolder(files: Readonly<Record<string, string>>): string {
 /** The result of a command. */
 export interface CommandResult {
   /** The exit code, or the signal that ended it. */
-  readonly how: number | NodeJS.Signals
+  readonly exitStatus: number | NodeJS.Signals
   readonly stdout: string
   readonly stderr: string
 }
@@ -67,7 +67,7 @@ export function millraceCommand(cwd: string, args: readonly string[], env: Recor
   const ended = once(child, 'close').then(([code, signal]): CommandResult => {
     hasEnded = true
     for (const listener of listeners) listener()
-    return { how: code ?? signal, stdout, stderr }
+    return { exitStatus: code ?? signal, stdout, stderr }
   })
   onTestFinished(async () => {
     try {

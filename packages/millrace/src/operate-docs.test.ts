@@ -176,7 +176,7 @@ test('the stores of the guide open, and a backup of SQLite is restored', async (
   )
   expect(await shell(folder, 'node restore.ts sqlite:copy.db')).toBe('Sessions restored: 1\n')
   const [doctor = ''] = codeIn('guide/stores', 'sh')
-  expect(await shell(folder, doctor)).toContain('opens, writes, reads and leases')
+  expect(await shell(folder, doctor)).toContain('can be opened, written, read and leased')
 })
 
 test('the program of the guide to scaling serves without driving, and its workers drive', async () => {
@@ -340,7 +340,7 @@ test('a changed agent continues its open runs as the guide to upgrades says', as
   const page = read('docs/guide/upgrades.md')
   const changes = [
     [[], 'the tool refund does not exist any more'],
-    [[refund(z.object({ cents: z.number() }))], 'the input does not fit'],
+    [[refund(z.object({ cents: z.number() }))], 'the input does not match its schema'],
   ] as const
   for (const [tools, why] of changes) {
     const before = createRuntime({ store, agents: [clerk] })

@@ -151,12 +151,12 @@ test('the guide to workflows runs repeatedly, and its diagrams match its workflo
   const page = '../../docs/guide/workflows.md'
   const more = `
     const counter = createRuntime({ store, workflows: [booking, order] })
-    const told = async (run: { result(): Promise<{ text: string; output: unknown }> }) => {
+    const printResult = async (run: { result(): Promise<{ text: string; output: unknown }> }) => {
       const { text, output } = await run.result()
       console.log(text, JSON.stringify(output))
     }
-    await told(await counter.start({ workflow: booking, data: { hotel: 'Ulm' } }))
-    await told(await counter.start({ workflow: order, input: 'card' }))
+    await printResult(await counter.start({ workflow: booking, data: { hotel: 'Ulm' } }))
+    await printResult(await counter.start({ workflow: order, input: 'card' }))
     await counter.close()`
   const printed = [
     'completed Draft 2 about mills: the wheel turns.',

@@ -118,7 +118,10 @@ describe('approvals', () => {
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(pay.ran).toEqual([3])
     const results = resultsIn(modelCalls[1] as never)
-    expect(results['c1']).toMatchObject({ type: 'error-text', value: expect.stringContaining('does not fit') })
+    expect(results['c1']).toMatchObject({
+      type: 'error-text',
+      value: expect.stringContaining('does not match its schema'),
+    })
     expect(results['c2']).toMatchObject({ type: 'error-text', value: expect.stringContaining('there is no tool') })
   })
 

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import type { ScheduleLimits } from './schedule-scene.fixture.ts'
+import type { ScheduleLimits } from './schedule-harness.fixture.ts'
 import { runConcurrently, type ScheduleReport } from './schedule-suite.fixture.ts'
 import type { InProcessServer } from './session-server.fixture.ts'
 
@@ -12,7 +12,7 @@ export interface Mutant {
   readonly blocksClient?: boolean
   /** Matches a problem that is reported for it. */
   readonly found: RegExp
-  /** Plants it, until all mocks are restored. */
+  /** Plants it. `vi.restoreAllMocks` removes it. */
   plant(): void
 }
 
@@ -26,17 +26,17 @@ const MAX_TIMEOUT_MS = 60_000
 /** Minimum timeout for a mutant that blocks a client, in ms. Schedules without a mutant take a second or two. */
 const MIN_TIMEOUT_MS = 4_000
 
-/** How often the mutant's own seed is played at most. The result of a schedule also depends on timing. */
+/** Maximum number of times that the mutant's own seed is played. The result of a schedule also depends on timing. */
 const MAX_ATTEMPTS = 4
-/** How many other seeds are played after that, and how many at a time. */
+/** Number of other seeds to play after that, and how many of them at a time. */
 const OTHER_SEEDS = 400
-const LANES = 8
+const CONCURRENCY = 8
 
 /** A schedule that found the mutant. */
 interface Finding {
   readonly seed: number
-  /** How many schedules were playing at a time. */
-  readonly lanes: number
+  /** Number of schedules that played at the same time. */
+  readonly concurrency: number
   /** Whether the schedule timed out, which a slow machine can also cause. */
   readonly isTimeout: boolean
 }
@@ -58,7 +58,7 @@ export async function expectMutantFound(mutant: Mutant, search: Search): Promise
 async function firstTimeoutMs({ seed, blocksClient }: Mutant, search: Search): Promise<number> {
   if (!blocksClient) return MAX_TIMEOUT_MS
   const from = performance.now()
-  await playWithout({ seed, lanes: 1 }, search, MAX_TIMEOUT_MS)
+  await playWithout({ seed, concurrency: 1 }, search, MAX_TIMEOUT_MS)
   return Math.min(MAX_TIMEOUT_MS, Math.max(MIN_TIMEOUT_MS, 2 * (performance.now() - from)))
 }
 
@@ -71,32 +71,37 @@ async function find(mutant: Mutant, { open, play }: Search, timeoutMs: number): 
   let finding: Finding | undefined
   let played = 0
 
-  async function search(seed: number, lanes: number): Promise<void> {
+  async function search(seed: number, concurrency: number): Promise<void> {
     const report = await play(seed, server, `mutant${played++}`, { timeoutMs, signal: found.signal })
     // Ignores schedules that were aborted because another one found the mutant.
     if (finding !== undefined) return
     for (const problem of report.problems) problems.add(problem.slice(0, 200))
     if (!report.problems.some(problem => mutant.found.test(problem))) return
-    finding = { seed, lanes, isTimeout: hasTimedOut(report) }
+    finding = { seed, concurrency, isTimeout: hasTimedOut(report) }
     found.abort()
   }
 
   try {
     for (let attempt = 0; attempt < MAX_ATTEMPTS && finding === undefined; attempt++) await search(mutant.seed, 1)
     let next = 1
-    await runConcurrently(LANES, async () => {
-      while (next <= OTHER_SEEDS && finding === undefined) await search(next++, LANES)
+    await runConcurrently(CONCURRENCY, async () => {
+      while (next <= OTHER_SEEDS && finding === undefined) await search(next++, CONCURRENCY)
     })
   } finally {
     vi.restoreAllMocks()
     await server.close()
   }
-  return finding ?? expect.unreachable(`no schedule found it, only:\n${[...problems].join('\n')}`)
+  return (
+    finding ??
+    expect.unreachable(
+      `expected a schedule to find the mutant ${mutant.name}, found only:\n${[...problems].join('\n')}`,
+    )
+  )
 }
 
-/** Plays the schedule that found a mutant without it, with the same concurrency. Returns the problems. */
+/** Plays the schedule that found a mutant again, without the mutant and with the same concurrency. Returns the problems. */
 async function playWithout(
-  { seed, lanes }: Pick<Finding, 'seed' | 'lanes'>,
+  { seed, concurrency }: Pick<Finding, 'seed' | 'concurrency'>,
   { open, play }: Search,
   timeoutMs: number,
 ): Promise<readonly string[]> {
@@ -104,7 +109,7 @@ async function playWithout(
   const problems: string[] = []
   let played = 0
   try {
-    await runConcurrently(lanes, async () => {
+    await runConcurrently(concurrency, async () => {
       const report = await play(seed, server, `unchanged${played++}`, { timeoutMs })
       problems.push(...report.problems)
     })
@@ -114,7 +119,7 @@ async function playWithout(
   return problems
 }
 
-/** A function that returns true in every `count`th call. */
+/** Returns a function that returns true in every `count`th call. */
 export function everyNth(count: number): () => boolean {
   let calls = 0
   return () => ++calls % count === 0

@@ -19,7 +19,7 @@ export interface ScheduleSuite<Server, Report extends ScheduleReport> {
   /** The seed of the first one. @default 1 */
   readonly first?: number
   /** How many schedules play at a time on one server. */
-  readonly lanes: number
+  readonly concurrency: number
   /** Seeds that once found a bug, with its description. `npm test` always plays them. */
   readonly failedSeeds?: ReadonlyMap<number, string>
   open(): Promise<Server>
@@ -42,7 +42,7 @@ const MAX_FAILURES = 5
 
 /** Declares a test that plays schedules by seed, several at a time on one server. */
 export function scheduleSuite<Server, Report extends ScheduleReport>(suite: ScheduleSuite<Server, Report>): void {
-  const { law, file, lanes, failedSeeds = new Map<number, string>() } = suite
+  const { law, file, concurrency, failedSeeds = new Map<number, string>() } = suite
   const total = scheduleCount(suite.count)
   const first = firstSeed(suite.first)
 
@@ -65,11 +65,12 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
       reportPlayed({ faults, deaths: killed - deaths })
       deaths = killed
       if (problems.length === 0) return
-      const again = `npm run chaos -- --runs 1 --seed ${seed} ${file}`
-      reportFailed({ seed, again })
+      const replayCommand = `npm run chaos -- --runs 1 --seed ${seed} ${file}`
+      reportFailed({ seed, again: replayCommand })
       const bug = failedSeeds.get(seed)
       const history = bug === undefined ? '' : ` (it once found: ${bug})`
-      const failure = [`seed ${seed} failed${history}; to play it again: ${again}`, ...problems, ...notes].join('\n  ')
+      const title = `seed ${seed} failed${history}; to play it again: ${replayCommand}`
+      const failure = [title, ...problems, ...notes].join('\n  ')
       failures.push(failure)
       // Printed at once, because thousands of schedules may follow.
       console.log(failure)
@@ -78,7 +79,7 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
     try {
       // A campaign plays only its own seeds.
       const queue = isCampaign() ? seeds : [...new Set([...failedSeeds.keys(), ...seeds])]
-      await runConcurrently(lanes, async () => {
+      await runConcurrently(concurrency, async () => {
         for (let seed = queue.shift(); seed !== undefined; seed = queue.shift()) {
           if (failures.length < MAX_FAILURES) await play(seed)
         }
@@ -94,6 +95,6 @@ export function scheduleSuite<Server, Report extends ScheduleReport>(suite: Sche
 }
 
 /** Runs `work` several times at once. */
-export async function runConcurrently(lanes: number, work: () => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: lanes }, work))
+export async function runConcurrently(concurrency: number, work: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: concurrency }, work))
 }

@@ -1,22 +1,22 @@
 import type { View } from '../../../packages/protocol/src/index.ts'
-import type { ScheduleScene } from './schedule-scene.fixture.ts'
+import type { ScheduleHarness } from './schedule-harness.fixture.ts'
 
 /** User actions in one session: they send messages in turn and answer approvals. */
-export abstract class SessionScript<Turn, Scene extends ScheduleScene> {
+export abstract class SessionScript<Turn, Harness extends ScheduleHarness> {
   readonly sessionId: string
   readonly problems: string[] = []
-  protected readonly scene: Scene
+  protected readonly harness: Harness
   readonly #turns: readonly Turn[]
   readonly #approves: boolean
   readonly #answered = new Set<string>()
   #isOver = false
 
-  constructor(scene: Scene, sessionId: string, turns: readonly Turn[]) {
-    this.scene = scene
+  constructor(harness: Harness, sessionId: string, turns: readonly Turn[]) {
+    this.harness = harness
     this.sessionId = sessionId
     this.#turns = turns
-    this.#approves = scene.random.below(3) > 0
-    scene.notes.push(`${sessionId}: ${JSON.stringify(turns)}`)
+    this.#approves = harness.random.below(3) > 0
+    harness.notes.push(`${sessionId}: ${JSON.stringify(turns)}`)
   }
 
   /** The session as the first client sees it. */
@@ -37,13 +37,13 @@ export abstract class SessionScript<Turn, Scene extends ScheduleScene> {
     for (const turn of this.#turns) await this.playTurn(turn)
     await this.ended()
     this.#isOver = true
-    this.scene.recheck()
+    this.harness.recheck()
   }
 
   async #answerAll(): Promise<void> {
     for (;;) {
       const asking = () => this.view.pendings.filter(({ kind, id }) => kind === 'approval' && !this.#answered.has(id))
-      await this.scene.until('something asks for an approval', () => this.#isOver || asking().length > 0)
+      await this.harness.until('something asks for an approval', () => this.#isOver || asking().length > 0)
       if (this.#isOver) return
       for (const { id } of asking()) {
         this.#answered.add(id)
@@ -54,7 +54,7 @@ export abstract class SessionScript<Turn, Scene extends ScheduleScene> {
 
   /** Resolves when all runs have ended. */
   protected async ended(): Promise<void> {
-    await this.scene.until(`all runs of ${this.sessionId} have ended`, () =>
+    await this.harness.until(`all runs of ${this.sessionId} have ended`, () =>
       [...this.runIds].every(runId => this.isEnded(runId)),
     )
   }

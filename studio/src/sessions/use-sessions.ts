@@ -18,7 +18,7 @@ interface SessionsEvent {
 
 const RETRY_MS = 2000
 
-/** All sessions, last updated first. Updates live. */
+/** All sessions, last updated first. Renders again when one changes. */
 export function useSessions(): readonly SessionSummary[] {
   const [sessions, setSessions] = useState<readonly SessionSummary[]>([])
   useEffect(() => {
@@ -45,7 +45,7 @@ export function useSessions(): readonly SessionSummary[] {
         // The first event of a connection holds all sessions, later ones the changes.
         if (isFirst) byId = new Map()
         isFirst = false
-        for (const line of sessions) byId.set(line.sessionId, line)
+        for (const session of sessions) byId.set(session.sessionId, session)
         for (const sessionId of removed) byId.delete(sessionId)
         setSessions([...byId.values()].sort((a, b) => b.updated - a.updated))
       }

@@ -31,9 +31,9 @@ test('converts a run into every dialect and back', async () => {
       // Both formats are accepted.
       const format = i % 2 === 0 ? ['--sse'] : []
       const there = await runToEnd(cwd, ['convert', '--from', 'millrace', '--to', name, ...format], {}, recording)
-      expect([name, there.how, there.stderr]).toEqual([name, 0, ''])
+      expect([name, there.exitStatus, there.stderr]).toEqual([name, 0, ''])
       const back = await runToEnd(cwd, ['convert', '--from', name, '--to', 'millrace'], {}, there.stdout)
-      expect([name, back.how, back.stderr]).toEqual([name, 0, ''])
+      expect([name, back.exitStatus, back.stderr]).toEqual([name, 0, ''])
       expect([name, words(chunksOf(back.stdout))]).toEqual([name, words(run)])
     }),
   )
@@ -42,13 +42,13 @@ test('converts a run into every dialect and back', async () => {
 test('reads server-sent events and converts them as they arrive', async () => {
   const { cwd, url } = await exported()
   const stream = await fetch(`${url}/api/sessions/s/stream?live=false`)
-  const { how, stdout } = await runToEnd(
+  const { exitStatus, stdout } = await runToEnd(
     cwd,
     ['convert', '--from', 'millrace', '--to', 'ai-sdk', '--sse'],
     {},
     await stream.text(),
   )
-  expect(how).toBe(0)
+  expect(exitStatus).toBe(0)
   expect(stdout).toContain('"delta":"There is a mill."')
   expect(stdout.endsWith('data: [DONE]\n\n')).toBe(true)
 
@@ -58,7 +58,7 @@ test('reads server-sent events and converts them as they arrive', async () => {
   await live.output(/"delta":"Hello"/)
   live.write('data: {"type":"text-end","id":"t"}\n\ndata: {"type":"finish"}\n\ndata: [DONE]\n\n')
   live.closeInput()
-  expect((await live.ended).how).toBe(0)
+  expect((await live.ended).exitStatus).toBe(0)
 })
 
 test('converts one run of a log with several', async () => {
@@ -79,7 +79,7 @@ test('converts one run of a log with several', async () => {
   )
   expect(second.stdout).toContain('You said: Two')
   const none = await runToEnd(cwd, ['convert', '--from', 'millrace', '--to', 'mui', '--run', 'nope'], {}, recording)
-  expect([none.how, none.stderr]).toEqual([3, 'There is no run nope in this log: choose another with --run.\n'])
+  expect([none.exitStatus, none.stderr]).toEqual([3, 'There is no run nope in this log: choose another with --run.\n'])
 })
 
 describe('invalid input', () => {
@@ -95,13 +95,13 @@ describe('invalid input', () => {
     ['an empty input', '', 'line 0: stream: expected the end of the run, but the stream stopped before it'],
     ['an event that is not of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
   ])('is rejected with its line: %s', async (_, input, why) => {
-    const { how, stderr } = await runToEnd(
+    const { exitStatus, stderr } = await runToEnd(
       workFolder({}),
       ['convert', '--from', 'ai-sdk', '--to', 'millrace'],
       {},
       input,
     )
-    expect([how, stderr]).toEqual([1, expect.stringContaining(why)])
+    expect([exitStatus, stderr]).toEqual([1, expect.stringContaining(why)])
     expect(stderr).not.toContain('    at ')
   })
 
@@ -111,7 +111,7 @@ describe('invalid input', () => {
       ['convert', '--to', 'mui'],
     ]
     const results = await Promise.all(calls.map(args => runToEnd(workFolder({}), args)))
-    expect(results.map(({ how }) => how)).toEqual([2, 2])
+    expect(results.map(({ exitStatus }) => exitStatus)).toEqual([2, 2])
     expect(results[0]?.stderr).toContain('--from: unknown dialect aisdk: did you mean ai-sdk?')
     expect(results[1]?.stderr).toContain('expected --from DIALECT: millrace, ')
   })

@@ -16,10 +16,10 @@ interface Report {
 }
 
 async function report(cwd: string, args: readonly string[], env: Record<string, string> = NO_KEYS) {
-  const { how, stdout } = await runToEnd(cwd, ['doctor', '--json', ...args], env)
+  const { exitStatus, stdout } = await runToEnd(cwd, ['doctor', '--json', ...args], env)
   const { ok, findings }: Report = JSON.parse(stdout)
   return {
-    how,
+    exitStatus,
     ok,
     stdout,
     findings,
@@ -44,7 +44,7 @@ test('passes for a working store and server, and leaves the store as it was', as
   const { cwd, store, server, runAgent } = await serveSessions()
   await runAgent('s', 'echo', 'Hello')
   const found = await report(cwd, ['--store', store, '--server', server.url])
-  expect([found.how, found.ok]).toEqual([0, true])
+  expect([found.exitStatus, found.ok]).toEqual([0, true])
   expect(found.findings.map(({ check }) => check)).toEqual([
     'node',
     'permissions',
@@ -54,15 +54,17 @@ test('passes for a working store and server, and leaves the store as it was', as
     'server',
     'models',
   ])
-  expect(found.findingsOf('store')[0]?.message).toMatch(/^sqlite:mill\.db opens, writes, reads and leases \(\d+ ms\)$/)
+  expect(found.findingsOf('store')[0]?.message).toMatch(
+    /^sqlite:mill\.db can be opened, written, read and leased \(\d+ ms\)$/,
+  )
   const listed = await runToEnd(cwd, ['sessions', '--store', store, '--json'])
   expect(listed.stdout.trim().split('\n')).toHaveLength(1)
 })
 
 test('passes in an empty folder and creates nothing', async () => {
   const cwd = workFolder({})
-  const { how, stdout } = await runToEnd(cwd, ['doctor', '--port', '1024'], NO_KEYS)
-  expect(how).toBe(0)
+  const { exitStatus, stdout } = await runToEnd(cwd, ['doctor', '--port', '1024'], NO_KEYS)
+  expect(exitStatus).toBe(0)
   expect(stdout).toContain('does not exist yet: the first start creates it')
   expect(stdout).toMatch(/^✓ node {10}node \d/m)
   expect(existsSync(join(cwd, '.millrace'))).toBe(false)
@@ -73,7 +75,7 @@ test('fails for a broken store or server and says what to do next', async () => 
     'not.db': 'this is no database, and longer than a header of one would have to be.'.repeat(20),
   })
   const broken = await report(cwd, ['--store', 'sqlite:not.db'])
-  expect([broken.how, broken.ok]).toEqual([1, false])
+  expect([broken.exitStatus, broken.ok]).toEqual([1, false])
   expect(broken.findingsOf('store')[0]).toMatchObject({ status: 'fail', next: expect.any(String) })
   expect(readFileSync(join(cwd, 'not.db'), 'utf8')).toContain('no database')
   const away = await report(cwd, ['--server', 'http://127.0.0.1:1'])
@@ -93,8 +95,8 @@ test('fails for a database file that all users may write', async () => {
   const { cwd, store, runAgent } = await serveSessions()
   await runAgent('s', 'echo', 'Hello')
   chmodSync(join(cwd, 'mill.db'), 0o666)
-  const { how, findingsOf } = await report(cwd, ['--store', store])
-  expect(how).toBe(1)
+  const { exitStatus, findingsOf } = await report(cwd, ['--store', store])
+  expect(exitStatus).toBe(1)
   expect(findingsOf('permissions')[0]).toMatchObject({ status: 'fail', next: expect.stringContaining('chmod 600') })
 })
 
@@ -114,11 +116,18 @@ export const app = millrace({ agents: [agent({ name: 'a', model: scriptedModel([
   expect(fine.findingsOf('file')[0]?.message).toBe('app.ts has 1 agents and 0 workflows')
   expect(fine.findingsOf('store')[0]).toMatchObject({ status: 'ok' })
   const bad = await report(cwd, ['bad.ts'])
-  expect([bad.how, bad.findingsOf('file')[0]?.message]).toEqual([1, expect.stringContaining('the mill is closed')])
+  expect([bad.exitStatus, bad.findingsOf('file')[0]?.message]).toEqual([
+    1,
+    expect.stringContaining('the mill is closed'),
+  ])
   const busy = await report(cwd, ['busy.ts'])
-  expect([busy.how, busy.findingsOf('file')[0]?.status, busy.findingsOf('store')[0]?.status]).toEqual([0, 'ok', 'note'])
+  expect([busy.exitStatus, busy.findingsOf('file')[0]?.status, busy.findingsOf('store')[0]?.status]).toEqual([
+    0,
+    'ok',
+    'note',
+  ])
   const ends = await report(cwd, ['ends.ts'])
-  expect([ends.how, ends.findingsOf('file')[0]?.message]).toEqual([
+  expect([ends.exitStatus, ends.findingsOf('file')[0]?.message]).toEqual([
     1,
     'ends.ts ended its process (5) while it was loaded',
   ])
@@ -140,7 +149,7 @@ test('names API keys, tries them only with --online, and never prints them', asy
   expect(quiet.findingsOf('models').map(({ status }) => status)).toEqual(['ok', 'ok'])
   expect([takes.requests, refuses.requests]).toEqual([[], []])
   const online = await report(cwd, ['--online'], env)
-  expect(online.how).toBe(1)
+  expect(online.exitStatus).toBe(1)
   expect(online.findingsOf('models').map(({ status }) => status)).toEqual(['ok', 'fail'])
   expect([takes.requests, refuses.requests]).toEqual([[`/models Bearer ${key}`], [`/models ${key}`]])
   expect(quiet.stdout + online.stdout).not.toContain(key)

@@ -12,8 +12,8 @@ test('prints text, tool calls, approvals and discards of a session', async () =>
   await runAgent('s', 'guide', 'What do you see?')
   await runAgent('s', 'flaky', 'What was that?')
   await runAgent('s', 'clerk', 'Tell ann')
-  const { how, stdout } = await runToEnd(cwd, ['replay', 's', '--speed', 'max', '--store', store])
-  expect(how).toBe(0)
+  const { exitStatus, stdout } = await runToEnd(cwd, ['replay', 's', '--speed', 'max', '--store', store])
+  expect(exitStatus).toBe(0)
   // The number of words before the discard depends on the writer.
   const printedLines = stdout
     .replace(/^flaky: It\b.*\n\d+ characters discarded/m, 'flaky: It…\nSome characters discarded')
@@ -118,15 +118,15 @@ test('prints every entry with a speed and a limit for waits', async () => {
   )
   const header = JSON.stringify({ millrace: 'session', version: 1, sessionId: 's' })
   const cwd = workFolder({ 's.jsonl': [header, ...entries].join('\n') })
-  const { how, stdout } = await runToEnd(cwd, ['replay', 's.jsonl', '--json', '--speed', '600x', '--idle', '1'])
-  expect([how, stdout]).toEqual([0, `${entries.join('\n')}\n`])
+  const { exitStatus, stdout } = await runToEnd(cwd, ['replay', 's.jsonl', '--json', '--speed', '600x', '--idle', '1'])
+  expect([exitStatus, stdout]).toEqual([0, `${entries.join('\n')}\n`])
 })
 
 test('rejects a file that is no recording and names the line', async () => {
   const header = '{"millrace":"session","version":1,"sessionId":"s"}\n'
   const cwd = workFolder({ 'a.jsonl': 'hello\n', 'b.jsonl': `${header}{"sequence":1}\n`, 'c.jsonl': '' })
   const results = await Promise.all(['a', 'b', 'c', 'd'].map(name => runToEnd(cwd, ['replay', `${name}.jsonl`])))
-  expect(results.map(({ how }) => how)).toEqual([1, 1, 1, 3])
+  expect(results.map(({ exitStatus }) => exitStatus)).toEqual([1, 1, 1, 3])
   expect(results.map(({ stderr }) => stderr.split(/(?<=line \d):/)[0])).toEqual([
     'a.jsonl: line 1',
     'b.jsonl: line 2',
@@ -136,10 +136,13 @@ test('rejects a file that is no recording and names the line', async () => {
   expect(readFileSync(join(cwd, 'a.jsonl'), 'utf8')).toBe('hello\n')
   mkdirSync(join(cwd, 'folder'))
   const folder = await runToEnd(cwd, ['replay', 'folder'])
-  expect([folder.how, folder.stderr]).toEqual([
+  expect([folder.exitStatus, folder.stderr]).toEqual([
     3,
     expect.stringMatching(/^Expected a recording, found the folder folder: choose a file in it/),
   ])
-  const { how, stderr } = await runToEnd(cwd, ['replay', 'a.jsonl', '--speed', '0'])
-  expect([how, stderr]).toEqual([2, expect.stringContaining('--speed: expected a number above 0, or max, found 0')])
+  const { exitStatus, stderr } = await runToEnd(cwd, ['replay', 'a.jsonl', '--speed', '0'])
+  expect([exitStatus, stderr]).toEqual([
+    2,
+    expect.stringContaining('--speed: expected a number above 0, or max, found 0'),
+  ])
 })

@@ -13,8 +13,8 @@ test('lists the latest sessions first, from a server or a file, up to a limit', 
   const some = await runToEnd(cwd, ['sessions', 'list', '--limit', '2', '--json', '--store', store])
   const lines = some.stdout.split('\n').filter(Boolean)
   expect(lines.map(line => JSON.parse(line).sessionId)).toEqual(['three', 'two'])
-  const nobodys = await runToEnd(cwd, ['sessions', '--store', store, '--principal', 'ann'])
-  expect([nobodys.how, nobodys.stdout, nobodys.stderr]).toEqual([0, '', 'No sessions at sqlite:mill.db.\n'])
+  const ofAnn = await runToEnd(cwd, ['sessions', '--store', store, '--principal', 'ann'])
+  expect([ofAnn.exitStatus, ofAnn.stdout, ofAnn.stderr]).toEqual([0, '', 'No sessions at sqlite:mill.db.\n'])
 })
 
 test('shows the messages and the pending request of a session', async () => {
@@ -65,16 +65,16 @@ test('removes a session after a confirmation', async () => {
   await runAgent('s', 'echo', 'Hello')
   const at = ['--server', server.url]
   const unsure = await runToEnd(cwd, ['sessions', 'rm', 's', ...at])
-  expect([unsure.how, unsure.stderr]).toEqual([
+  expect([unsure.exitStatus, unsure.stderr]).toEqual([
     2,
     'Cannot ask for confirmation without a terminal. Use --yes to remove the session.\n',
   ])
-  expect((await runToEnd(cwd, ['sessions', 'show', 's', ...at])).how).toBe(0)
+  expect((await runToEnd(cwd, ['sessions', 'show', 's', ...at])).exitStatus).toBe(0)
   const sure = await runToEnd(cwd, ['sessions', 'rm', 's', '--yes', '--json', ...at])
-  expect([sure.how, JSON.parse(sure.stdout)]).toEqual([0, { removed: 's' }])
+  expect([sure.exitStatus, JSON.parse(sure.stdout)]).toEqual([0, { removed: 's' }])
   for (const verb of ['show', 'rm', 'export']) {
-    const { how, stdout } = await runToEnd(cwd, ['sessions', verb, 's', ...at])
-    expect([verb, how, stdout]).toEqual([verb, 3, ''])
+    const { exitStatus, stdout } = await runToEnd(cwd, ['sessions', verb, 's', ...at])
+    expect([verb, exitStatus, stdout]).toEqual([verb, 3, ''])
   }
 })
 
@@ -87,7 +87,7 @@ test('rejects wrong arguments and says why', async () => {
     ['sessions', '--limit', '0'],
   ]
   const results = await Promise.all(calls.map(args => runToEnd(cwd, args)))
-  expect(results.map(({ how }) => how)).toEqual([2, 2, 2, 2])
+  expect(results.map(({ exitStatus }) => exitStatus)).toEqual([2, 2, 2, 2])
   expect(results.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
     'millrace sessions: unknown subcommand shw: did you mean show?',
     'millrace sessions: show needs a session: show <id>',

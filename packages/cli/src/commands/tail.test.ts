@@ -22,8 +22,8 @@ test('prints a line per entry, through a restart of the server, until Ctrl-C', a
   await runAgent('s', 'echo', 'And again')
   await tail.output(/run-finished/, mark)
   tail.kill('SIGINT')
-  const { how, stdout } = await tail.ended
-  expect(how).toBe(0)
+  const { exitStatus, stdout } = await tail.ended
+  expect(exitStatus).toBe(0)
   const sequences = [...stdout.matchAll(/^ +(\d+) /gm)].map(([, sequence]) => Number(sequence))
   expect(sequences).toEqual(sequences.map((_, at) => at + 1))
 })
@@ -34,7 +34,7 @@ test('prints JSON after a sequence, from a server or a file, up to the head with
   const args = ['tail', 's', '--after', '3', '--no-follow', '--json']
   const fromServer = await runToEnd(cwd, args, { MILLRACE_SERVER: server.url })
   const fromFile = await runToEnd(cwd, [...args, '--store', store])
-  expect([fromServer.how, fromFile.how]).toEqual([0, 0])
+  expect([fromServer.exitStatus, fromFile.exitStatus]).toEqual([0, 0])
   const entries = entriesOf(fromServer.stdout)
   expect(entries[0]?.sequence).toBe(4)
   expect(entries.at(-1)?.chunk.type).toBe('run-finished')
@@ -50,7 +50,7 @@ test('follows a file that a server writes', async () => {
   await runAgent('s', 'echo', 'And again')
   await tail.output(/"run-finished"/, mark)
   tail.kill('SIGINT')
-  expect((await tail.ended).how).toBe(0)
+  expect((await tail.ended).exitStatus).toBe(0)
 })
 
 test('escapes control characters of a model', async () => {
@@ -101,8 +101,8 @@ test('prints what is wrong and exits with a specific code', async () => {
     [2, '--principal: expected only with --store', ['tail', 's', '--principal', 'ann']],
   ]
   const results = await Promise.all(wrong.map(([, , args]) => runToEnd(cwd, args)))
-  for (const [i, { how, stdout, stderr }] of results.entries()) {
-    expect([how, stderr, stdout]).toEqual([wrong[i]?.[0], expect.stringContaining(wrong[i]?.[1] ?? ''), ''])
+  for (const [i, { exitStatus, stdout, stderr }] of results.entries()) {
+    expect([exitStatus, stderr, stdout]).toEqual([wrong[i]?.[0], expect.stringContaining(wrong[i]?.[1] ?? ''), ''])
     expect(stderr).not.toContain('    at ')
   }
   const { stderr } = await runToEnd(cwd, ['tail', 'nope', '--json', ...at])

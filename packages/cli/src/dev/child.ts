@@ -18,7 +18,7 @@ export interface ChildOptions {
   readonly output: Output
   onMessage(message: ChildMessage): void
   /** Called after an unexpected exit, with its exit code or signal. */
-  onUnexpectedExit(how: number | NodeJS.Signals): void
+  onUnexpectedExit(exitStatus: number | NodeJS.Signals): void
 }
 
 /** A child as the supervisor uses it. Tests pass their own. */

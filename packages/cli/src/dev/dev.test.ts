@@ -47,9 +47,9 @@ test('serves the app with the studio and drives runs in a worker process', async
     expect(await (await fetch(url + path)).text()).toContain('<title>Studio')
   }
   command.kill('SIGINT')
-  const { how, stderr } = await command.ended
+  const { exitStatus, stderr } = await command.ended
   // The host is local, so the warning about `authorize` is not printed.
-  expect([how, stderr]).toEqual([0, expect.not.stringContaining('authorize')])
+  expect([exitStatus, stderr]).toEqual([0, expect.not.stringContaining('authorize')])
   expect([isRunning(server.pid), isRunning(worker.pid ?? 0)]).toEqual([false, false])
 })
 
@@ -135,7 +135,7 @@ test('a second Ctrl-C kills the worker without waiting for its run', async () =>
     },
     { timeout: 60_000, interval: 200 },
   )
-  expect((await command.ended).how).toBe(130)
+  expect((await command.ended).exitStatus).toBe(130)
 })
 
 describe('when code changes', () => {
@@ -196,8 +196,8 @@ await new Promise(resolve => setTimeout(resolve, 1_000))`
   test('fails for a file that does not load with --no-reload', async () => {
     const cwd = workFolder({ 'app.ts': 'export const app = 5', ...PAGE })
     const args = ['dev', 'app.ts', '--no-reload', '--page', 'page', '--port', '0']
-    const { how, stderr } = await runToEnd(cwd, args)
-    expect([how, stderr]).toEqual([
+    const { exitStatus, stderr } = await runToEnd(cwd, args)
+    expect([exitStatus, stderr]).toEqual([
       1,
       'app.ts exports no app: write `export const app = millrace({ agents })` in it.\n',
     ])
@@ -209,7 +209,7 @@ test('fails for a missing file, with and without --no-reload', async () => {
   const more = ['--page', 'page', '--port', '0', '--json']
   const calls = [['nodir/agent.ts'], ['nope.ts'], ['nope.ts', '--no-reload'], ['page']]
   const results = await Promise.all(calls.map(args => runToEnd(cwd, ['dev', ...args, ...more])))
-  expect(results.map(({ how }) => how)).toEqual([3, 3, 3, 3])
+  expect(results.map(({ exitStatus }) => exitStatus)).toEqual([3, 3, 3, 3])
   expect(results.map(({ stderr }) => JSON.parse(stderr).error)).toEqual(
     [
       'There is no file nodir/agent.ts: check the path.',
@@ -235,8 +235,8 @@ registerHooks({ resolve(name, context, next) {
   throw Object.assign(new Error("Cannot find package 'pg' imported from somewhere"), { code: 'ERR_MODULE_NOT_FOUND' })
 } })`
   const cwd = workFolder({ 'app.ts': `${hooks}\n${appFile("store: 'postgres://127.0.0.1:1/db'")}`, ...PAGE })
-  const { how, stderr } = await runToEnd(cwd, ['dev', 'app.ts', '--no-reload', '--page', 'page', '--port', '0'])
-  expect([how, stderr]).toEqual([1, expect.stringContaining('npm install pg')])
+  const { exitStatus, stderr } = await runToEnd(cwd, ['dev', 'app.ts', '--no-reload', '--page', 'page', '--port', '0'])
+  expect([exitStatus, stderr]).toEqual([1, expect.stringContaining('npm install pg')])
 })
 
 test('fails for a file that listens by itself', async () => {
@@ -252,8 +252,16 @@ test('fails for a file that listens by itself', async () => {
     ...PAGE,
   })
   for (const name of ['now.ts', 'soon.ts']) {
-    const { how, stderr } = await runToEnd(cwd, ['dev', name, '--no-reload', '--page', 'page', '--port', String(port)])
-    expect([how, stderr]).toEqual([
+    const { exitStatus, stderr } = await runToEnd(cwd, [
+      'dev',
+      name,
+      '--no-reload',
+      '--page',
+      'page',
+      '--port',
+      String(port),
+    ])
+    expect([exitStatus, stderr]).toEqual([
       1,
       `${name} does not load: it listens on port ${port} itself.\n  Remove the call of listen(): millrace dev loads the file in a server and a worker process, and listens itself.\n`,
     ])
@@ -306,8 +314,8 @@ test('names another port when the port is in use', async () => {
   await once(taken, 'listening')
   const { port } = taken.address() as { port: number }
   const cwd = workFolder({ 'app.ts': appFile(), ...PAGE })
-  const { how, stderr } = await runToEnd(cwd, ['dev', 'app.ts', '--page', 'page', '--port', String(port)])
-  expect(how).toBe(1)
+  const { exitStatus, stderr } = await runToEnd(cwd, ['dev', 'app.ts', '--page', 'page', '--port', String(port)])
+  expect(exitStatus).toBe(1)
   expect(stderr).toContain(`Port ${port} is in use.`)
   expect(stderr).toContain(`millrace dev app.ts --port ${port + 1}`)
   expect(stderr).not.toContain('    at ')
@@ -316,8 +324,8 @@ test('names another port when the port is in use', async () => {
 
 test('fails when the page of the studio is not built', async () => {
   const cwd = workFolder({ 'app.ts': appFile() })
-  const { how, stderr } = await runToEnd(cwd, ['dev', 'app.ts', '--page', 'nowhere'])
-  expect([how, stderr]).toEqual([3, 'Expected the studio in nowhere, found no index.html: build it first.\n'])
+  const { exitStatus, stderr } = await runToEnd(cwd, ['dev', 'app.ts', '--page', 'nowhere'])
+  expect([exitStatus, stderr]).toEqual([3, 'Expected the studio in nowhere, found no index.html: build it first.\n'])
 })
 
 test('prints every event as JSON with --json', async () => {

@@ -58,7 +58,7 @@ const ready = {
   worker: { type: 'driving' },
 } as const
 
-/** Children of which the server has loaded, so that both are started. */
+/** Children whose server has loaded its file, so that both are started. */
 function startedChildren(): SupervisedChildren {
   const children = new SupervisedChildren()
   children.send('server', { type: 'loaded', isSingleProcess: false })

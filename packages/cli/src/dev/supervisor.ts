@@ -144,9 +144,9 @@ export class Supervisor {
       start: { file, page, delays: this.#delays, ...this.#ports },
       output,
       onMessage: message => (name === 'server' ? this.#onServerMessage(message) : this.#onWorkerMessage(message)),
-      onUnexpectedExit: how => {
+      onUnexpectedExit: exitStatus => {
         const againMs = this.#scheduleRestart(name, this.#killedRestartMs.get(child))
-        this.#options.onEvent({ event: 'ended', process: name, how, againMs })
+        this.#options.onEvent({ event: 'ended', process: name, how: exitStatus, againMs })
       },
     })
     this.#children[name] = child

@@ -8,7 +8,7 @@ import type { Delays } from './messages.ts'
 const TAB_HEADER = 'x-studio-tab'
 /** The maximum number of delayed tabs. */
 const MAX_TABS = 64
-/** A tab without an open response for this time is closed, in ms: an open tab always follows its host. */
+/** A tab without an open response for this time counts as closed, in ms: an open tab always has a stream of the host's events. */
 export const TAB_CLOSED_MS = 60_000
 
 export const isTab = (value: unknown): value is string => typeof value === 'string' && /^\w{1,64}$/.test(value)

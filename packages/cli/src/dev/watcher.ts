@@ -25,7 +25,7 @@ export class Watcher {
     this.#watch(root)
   }
 
-  /** Whether a change is not reported yet. */
+  /** Whether a change waits for the debounce. */
   get isPending(): boolean {
     return this.#debounce !== undefined
   }
@@ -72,7 +72,7 @@ export class Watcher {
     } else if (!isIgnored(name)) this.#watchNew(path)
   }
 
-  /** Watches a new folder with its subfolders, and reports the code in it. Stops watching a folder that was removed. */
+  /** Watches a new folder with its subfolders, and reports one code file in it. Stops watching a folder that was removed. */
   #watchNew(path: string): void {
     const before = this.#watched.size
     try {

@@ -1,4 +1,4 @@
-// Checks that a store opens, writes, reads and leases, and compares its clock.
+// Checks that a store can be opened, written, read and leased, and compares its clock.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -77,7 +77,7 @@ async function readWriteFindings(
   await store.release(streamId, epoch)
   const ms = Math.round(performance.now() - startedAt)
   const skew = clock < before ? clock - before : Math.max(0, clock - after)
-  return [ok('store', `${name} opens, writes, reads and leases (${ms} ms)`), clockFinding(skew)]
+  return [ok('store', `${name} can be opened, written, read and leased (${ms} ms)`), clockFinding(skew)]
 }
 
 const TEST_BODY = JSON.stringify([{ origin: { guest: 'doctor' }, chunk: { type: 'status', message: 'checked' } }])

@@ -27,8 +27,12 @@ test('no command prints the secrets of a store URL', async () => {
   const cwd = workFolder({})
   const calls = [...stores.map(store => ['doctor', '--store', store]), ['sessions', '--store', stores[1] ?? '']]
   const results = await Promise.all(calls.map(args => runToEnd(cwd, args)))
-  for (const [i, { how, stdout, stderr }] of results.entries()) {
-    expect([calls[i], how === 0, stdout + stderr]).toEqual([calls[i], false, expect.not.stringMatching(/hunter|word/)])
+  for (const [i, { exitStatus, stdout, stderr }] of results.entries()) {
+    expect([calls[i], exitStatus === 0, stdout + stderr]).toEqual([
+      calls[i],
+      false,
+      expect.not.stringMatching(/hunter|word/),
+    ])
   }
 })
 

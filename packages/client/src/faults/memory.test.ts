@@ -1,3 +1,3 @@
 import { tabSuite } from './tab-suite.fixture.ts'
 
-tabSuite({ name: 'memory', count: 80, lanes: 12 })
+tabSuite({ name: 'memory', count: 80, concurrency: 12 })

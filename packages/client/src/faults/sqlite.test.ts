@@ -7,4 +7,4 @@ import { tabSuite } from './tab-suite.fixture.ts'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-client-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-tabSuite({ name: 'sqlite', count: 24, lanes: 12, url: `sqlite:${join(folder, 'sessions.db')}` })
+tabSuite({ name: 'sqlite', count: 24, concurrency: 12, url: `sqlite:${join(folder, 'sessions.db')}` })

@@ -3,10 +3,10 @@ import {
   MAX_OBSERVATIONS_BEFORE_EVENT,
   MAX_OUTAGE_MS,
   type ScheduleLimits,
-} from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
+} from '../../../../scripts/faults/sessions/schedule-harness.fixture.ts'
 import type { ScheduleReport } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
 import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
-import { TabScene } from './tab-scene.fixture.ts'
+import { TabHarness } from './tab-harness.fixture.ts'
 import { TabScript } from './tab-script.fixture.ts'
 import { verdict } from './tab-verdict.fixture.ts'
 
@@ -46,34 +46,34 @@ export async function playTabSchedule(
   const random = new Random(seed)
   const count = random.pick([1, 1, 1, 1, 2, 3])
   const sessionIds = Array.from({ length: count }, (_, n) => `s${seed}-${n}-${name}`)
-  const scene = new TabScene(server, random, sessionIds, limits)
+  const harness = new TabHarness(server, random, sessionIds, limits)
   const scripts: TabScript[] = []
   const problems: string[] = []
   try {
-    await scene.join()
-    for (const sessionId of sessionIds) scripts.push(new TabScript(scene, sessionId))
-    await scene.play(scripts, isOver => [
-      ...Array.from({ length: random.between(1, 5) }, () => fault(scene, isOver)),
-      ...Array.from({ length: random.below(3) }, () => join(scene, isOver)),
-      ...(random.below(3) === 0 ? [read(scene, isOver)] : []),
+    await harness.join()
+    for (const sessionId of sessionIds) scripts.push(new TabScript(harness, sessionId))
+    await harness.play(scripts, isOver => [
+      ...Array.from({ length: random.between(1, 5) }, () => fault(harness, isOver)),
+      ...Array.from({ length: random.below(3) }, () => join(harness, isOver)),
+      ...(random.below(3) === 0 ? [read(harness, isOver)] : []),
     ])
-    scene.stopFaults()
+    harness.stopFaults()
     const heads = new Map<string, number>()
     for (const sessionId of sessionIds) heads.set(sessionId, (await server.manager.getInfo(sessionId))?.head ?? 0)
-    await scene.until('all tabs have caught up', () => isCaughtUp(scene, heads))
+    await harness.until('all tabs have caught up', () => isCaughtUp(harness, heads))
   } catch (error) {
-    problems.push(error instanceof Error ? error.message : String(error), ...stateOf(scene))
+    problems.push(error instanceof Error ? error.message : String(error), ...stateOf(harness))
   }
-  problems.push(...(await verdict(scene, scripts)))
+  problems.push(...(await verdict(harness, scripts)))
   for (const script of scripts) problems.push(...script.problems)
-  const { tabs, notes } = scene
-  await scene.leave()
+  const { tabs, notes } = harness
+  await harness.leave()
   const connections = tabs.reduce((sum, { gate }) => sum + gate.counts().connections, 0)
   const tampered = tabs.reduce((sum, tab) => sum + tab.tampered, 0)
-  return { problems, notes, faults: scene.faults, connections, tampered, tabs: tabs.length }
+  return { problems, notes, faults: harness.faults, connections, tampered, tabs: tabs.length }
 }
 
-function isCaughtUp({ tabs, readers }: TabScene, heads: ReadonlyMap<string, number>): boolean {
+function isCaughtUp({ tabs, readers }: TabHarness, heads: ReadonlyMap<string, number>): boolean {
   return [...heads].every(
     ([sessionId, head]) =>
       readers.every(reader => reader.has(sessionId, head)) &&
@@ -86,7 +86,7 @@ function isCaughtUp({ tabs, readers }: TabScene, heads: ReadonlyMap<string, numb
 }
 
 /** The state of all tabs, for the report of a schedule that was given up. */
-function stateOf({ tabs, sessionIds }: TabScene): string[] {
+function stateOf({ tabs, sessionIds }: TabHarness): string[] {
   return tabs.flatMap(({ name, sessions, gate }) =>
     sessionIds.map(sessionId => {
       const { state, store } = sessions.get(sessionId)?.chat ?? {}
@@ -97,9 +97,9 @@ function stateOf({ tabs, sessionIds }: TabScene): string[] {
 }
 
 /** Opens a tab at a random moment, or when the scripts have ended. */
-async function join(scene: TabScene, isOver: () => boolean): Promise<void> {
-  const { random } = scene
-  await scene.moment(
+async function join(harness: TabHarness, isOver: () => boolean): Promise<void> {
+  const { random } = harness
+  await harness.waitForObservations(
     random.pick([
       random.below(MAX_OBSERVATIONS_BEFORE_EVENT),
       random.below(4 * MAX_OBSERVATIONS_BEFORE_EVENT),
@@ -107,29 +107,29 @@ async function join(scene: TabScene, isOver: () => boolean): Promise<void> {
     ]),
     isOver,
   )
-  await scene.join()
+  await harness.join()
 }
 
 /** Starts a reader by the plain loop, once there is something to read. */
-async function read(scene: TabScene, isOver: () => boolean): Promise<void> {
-  const { first, sessionIds } = scene
-  await scene.until(
+async function read(harness: TabHarness, isOver: () => boolean): Promise<void> {
+  const { first, sessionIds } = harness
+  await harness.until(
     'there is something to read',
     () => isOver() || sessionIds.every(id => first.chat(id).store.head > 0),
   )
-  scene.read()
+  harness.read()
 }
 
 /** Injects one fault at a random moment. */
-async function fault(scene: TabScene, isOver: () => boolean): Promise<void> {
-  const { random, server } = scene
+async function fault(harness: TabHarness, isOver: () => boolean): Promise<void> {
+  const { random, server } = harness
   const [after, kind] = [random.below(MAX_OBSERVATIONS_BEFORE_EVENT), random.pick(FAULTS)]
-  await scene.moment(after, isOver)
+  await harness.waitForObservations(after, isOver)
   if (isOver()) return
-  const tab = random.pick(scene.tabs)
+  const tab = random.pick(harness.tabs)
   const { gate } = tab
-  scene.faults++
-  scene.notes.push(`${kind} of ${tab.name} after ${scene.observed} changes`)
+  harness.faults++
+  harness.notes.push(`${kind} of ${tab.name} after ${harness.observed} changes`)
   switch (kind) {
     case 'cut-at':
       for (const link of gate.links) link.set({ down: { cutAt: random.below(MAX_CUT_BYTES) } })
@@ -139,22 +139,22 @@ async function fault(scene: TabScene, isOver: () => boolean): Promise<void> {
       break
     case 'silence': {
       // The connection is open and sends nothing. The tab has to notice by the missing heartbeats, and connect again.
-      await scene.until('the tab is live', () => isOver() || tab.isLive)
+      await harness.until('the tab is live', () => isOver() || tab.isLive)
       if (isOver()) return
       const links = [...gate.links]
       const reconnected = gate.event('connect')
       for (const link of links) link.stall('down')
-      await Promise.race([reconnected, scene.until('the tab connects again', isOver)])
+      await Promise.race([reconnected, harness.until('the tab connects again', isOver)])
       for (const link of links) link.cut()
       break
     }
     case 'server':
-      await server.killServer(scene.pause(MAX_OUTAGE_MS))
+      await server.killServer(harness.pause(MAX_OUTAGE_MS))
       break
     case 'away':
-      await tab.awayWhile(scene.pause(MAX_OUTAGE_MS))
+      await tab.awayWhile(harness.pause(MAX_OUTAGE_MS))
       break
     default:
-      await scene.breakConnections(gate, kind)
+      await harness.breakConnections(gate, kind)
   }
 }

@@ -5,7 +5,7 @@ import type { SendResult } from '../chat/chat.ts'
 import type { HttpChat } from '../chat/http-chat.ts'
 import { RequestError } from '../error/chat-error.ts'
 import { AGENT_NAMES } from './chat-agents.fixture.ts'
-import type { TabScene } from './tab-scene.fixture.ts'
+import type { TabHarness } from './tab-harness.fixture.ts'
 
 /** What users do in a turn besides sending a message. */
 const ACTIONS = ['nothing', 'nothing', 'nothing', 'stop', 'queue', 'interrupt', 'regenerate', 'edit', 'remove'] as const
@@ -25,15 +25,15 @@ const turnsOf = (random: Random): readonly Turn[] =>
   }))
 
 /** The users of one session. They act in any tab, and see what the first tab shows. */
-export class TabScript extends SessionScript<Turn, TabScene> {
+export class TabScript extends SessionScript<Turn, TabHarness> {
   /** Whether the session was deleted, and another has its name. */
   isRemoved = false
   /** The chat in which each run was started. */
   readonly sentBy = new Map<string, HttpChat>()
   protected runIds = new Set<string>()
 
-  constructor(scene: TabScene, sessionId: string) {
-    super(scene, sessionId, turnsOf(scene.random))
+  constructor(harness: TabHarness, sessionId: string) {
+    super(harness, sessionId, turnsOf(harness.random))
   }
 
   protected get view(): Pick<View, 'runs' | 'requests' | 'pendings'> {
@@ -43,12 +43,12 @@ export class TabScript extends SessionScript<Turn, TabScene> {
 
   /** The session in some tab. */
   #anyChat(): HttpChat {
-    const { tabs, random } = this.scene
+    const { tabs, random } = this.harness
     return random.pick(tabs).chat(this.sessionId)
   }
 
   get #first(): HttpChat {
-    return this.scene.first.chat(this.sessionId)
+    return this.harness.first.chat(this.sessionId)
   }
 
   protected async answer(answer: Parameters<HttpChat['answer']>[0]): Promise<boolean> {
@@ -57,26 +57,26 @@ export class TabScript extends SessionScript<Turn, TabScene> {
       return false
     } catch (error) {
       // A stop may have been first.
-      this.scene.notes.push(`${this.sessionId}: the answer was refused: ${String(error)}`)
+      this.harness.notes.push(`${this.sessionId}: the answer was refused: ${String(error)}`)
       return error instanceof RequestError && error.retryable
     }
   }
 
   protected async playTurn({ agent, action, after }: Turn): Promise<void> {
     if (action === 'remove') await this.#remove()
-    const from = this.scene.observed
+    const from = this.harness.observed
     const runId = await this.#sendUntilAccepted(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
     if (runId === undefined) return
-    const isDue = () => this.scene.observed >= from + after || this.isEnded(runId)
+    const isDue = () => this.harness.observed >= from + after || this.isEnded(runId)
     switch (action) {
       case 'stop':
-        await this.scene.until('there is something to stop', isDue)
+        await this.harness.until('there is something to stop', isDue)
         await this.#anyChat().stop({ runId })
         break
       case 'queue':
         return
       case 'interrupt':
-        await this.scene.until('there is something to interrupt', isDue)
+        await this.harness.until('there is something to interrupt', isDue)
         await this.#sendUntilAccepted(chat =>
           chat.sendMessage('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }),
         )
@@ -101,8 +101,8 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     const chat = this.#anyChat()
     let result = await action(chat)
     while (result.error) {
-      this.scene.notes.push(`${this.sessionId}: ${result.error.code}`)
-      if (!result.error.retryable || this.scene.signal.aborted) {
+      this.harness.notes.push(`${this.sessionId}: ${result.error.code}`)
+      if (!result.error.retryable || this.harness.signal.aborted) {
         this.problems.push(`${this.sessionId}: ${result.error.code}: ${result.error.message}`)
         return undefined
       }
@@ -119,7 +119,7 @@ export class TabScript extends SessionScript<Turn, TabScene> {
   /** Deletes the session, and creates another of the same name. */
   async #remove(): Promise<void> {
     await this.ended()
-    const { server, notes } = this.scene
+    const { server, notes } = this.harness
     if ((await server.manager.getInfo(this.sessionId)) === null) return
     if (!(await server.manager.deleteStream(this.sessionId))) return
     notes.push(`${this.sessionId}: removed`)
@@ -127,8 +127,8 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     this.runIds = new Set()
     const runId = await this.#sendUntilAccepted(chat => chat.sendMessage('Hello?', { agent: 'teller' }))
     // Tabs that know of the deletion connect again, also those that learn of it later.
-    this.scene.recreated.add(this.sessionId)
-    for (const { connection } of this.scene.tabs) connection.wake()
-    this.scene.notes.push(`${this.sessionId}: created again by ${runId}`)
+    this.harness.recreated.add(this.sessionId)
+    for (const { connection } of this.harness.tabs) connection.wake()
+    this.harness.notes.push(`${this.sessionId}: created again by ${runId}`)
   }
 }

@@ -8,18 +8,18 @@ interface TabSuite {
   /** Number of schedules that `npm test` plays. */
   readonly count: number
   /** Number of schedules that play at the same time on one server. */
-  readonly lanes: number
+  readonly concurrency: number
   /** URL of the store. @default in memory */
   readonly url?: string
 }
 
 /** Declares the test of a store. */
-export function tabSuite({ name, count, lanes, url }: TabSuite): void {
+export function tabSuite({ name, count, concurrency, url }: TabSuite): void {
   scheduleSuite<InProcessServer, TabReport>({
     law: `laws 2 and 7: each tab shows the log on ${name} and reports each event once while connections fail`,
     file: `packages/client/src/faults/${name}`,
     count,
-    lanes,
+    concurrency,
     open: () => openChatServer(url),
     close: server => server.close(),
     play: playTabSchedule,

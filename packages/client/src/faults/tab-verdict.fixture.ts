@@ -3,7 +3,7 @@
 import { type Entry, isData, type View } from '@millrace/protocol'
 import { asJson, differenceOf } from '../../../../scripts/faults/sessions/difference.fixture.ts'
 import type { Tab } from './tab.fixture.ts'
-import type { TabScene } from './tab-scene.fixture.ts'
+import type { TabHarness } from './tab-harness.fixture.ts'
 import type { TabScript } from './tab-script.fixture.ts'
 
 /** A log at the end of a schedule. */
@@ -16,25 +16,25 @@ interface StoredLog {
 }
 
 /** All problems. Empty if the schedule passed. */
-export async function verdict(scene: TabScene, scripts: readonly TabScript[]): Promise<string[]> {
-  const problems = toolProblems(scene)
+export async function verdict(harness: TabHarness, scripts: readonly TabScript[]): Promise<string[]> {
+  const problems = toolProblems(harness)
   for (const { sessionId, isRemoved, sentBy } of scripts) {
-    const { manager } = scene.server
+    const { manager } = harness.server
     const info = await manager.getInfo(sessionId)
     if (info === null) continue
     const { view } = await manager.view(sessionId)
     const { internal, ...open } = view
     const entries = await manager.entries(sessionId, 0, info.head)
     const log = { sessionId, isRemoved, sentBy, view: asJson(open), entries: entries.filter(entry => !entry.internal) }
-    for (const tab of scene.tabs) {
+    for (const tab of harness.tabs) {
       const found = [
         ...endProblems(tab, log),
         ...historyProblems(tab, log),
-        ...callbackProblems(tab, log, tab === scene.first),
+        ...callbackProblems(tab, log, tab === harness.first),
       ]
       problems.push(...found.map(problem => `${tab.name}, ${sessionId}: ${problem}`))
     }
-    for (const reader of scene.readers) {
+    for (const reader of harness.readers) {
       problems.push(...reader.problems.map(problem => `reader: ${problem}`))
       const read = asJson(reader.view(sessionId))
       // A deleted log cannot be compared.
@@ -135,7 +135,7 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
     }
     const isAbort = chunk.status === 'interrupted' || chunk.status === 'aborted'
     if (finish.isAbort !== isAbort || finish.isError !== (chunk.status === 'failed'))
-      problems.push(`${origin.runId} ended as ${chunk.status}, and was reported otherwise`)
+      problems.push(`${origin.runId} ended as ${chunk.status}, but another status was reported`)
   }
   for (const [name, count] of calls) if (count > 1) problems.push(`the call ${name} was reported ${count} times`)
   if (isRemoved) return problems
@@ -154,7 +154,7 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
     for (const part of parts) {
       if (!('toolCallId' in part) || calls.has(`${id} ${part.toolCallId} ${part.state}`)) continue
       // The end of a run settles open calls without a chunk for each.
-      if (part.code !== 'interrupted') problems.push(`${part.toolCallId} is ${part.state}, which was not reported`)
+      if (part.code !== 'interrupted') problems.push(`the state ${part.state} of ${part.toolCallId} was not reported`)
     }
   }
   return problems
@@ -163,7 +163,7 @@ function callbackProblems(tab: Tab, log: StoredLog, isFirst: boolean): string[] 
 const nameOf = ({ type, data }: { type: string; data: unknown }): string => `${type} ${JSON.stringify(data)}`
 
 /** A client tool ran in one tab, and there once, unless the tab was away meanwhile. */
-function toolProblems({ toolTabs }: TabScene): string[] {
+function toolProblems({ toolTabs }: TabHarness): string[] {
   const problems: string[] = []
   for (const [toolCallId, tabs] of toolTabs) {
     const different = new Set(tabs)

@@ -311,7 +311,10 @@ export class AgUiDecoder extends RunDecoder<AgUiEvent> {
     const decoded: DecodedChunk[] = isNewPart ? [...this.#endChunked()] : []
     const id = explicitId ?? this.#openChunked?.id
     if (typeof id !== 'string')
-      throw new ProtocolError('invalid-chunk', `event ${event.type}: expected an id in the first of its kind`)
+      throw new ProtocolError(
+        'invalid-chunk',
+        `event ${event.type}: expected an id in the first event of a message or call`,
+      )
     if (!this.#openChunked) {
       this.#openChunked = { kind, id }
       decoded.push(...this.#event(startOf(event, kind, id)))

@@ -115,20 +115,20 @@ describe('cleanupToStep with a floor', () => {
 })
 
 describe('cleanupToStep without a floor', () => {
-  test('requests a cut at the end of that step, which retracts all later runs', async () => {
+  test('requests a rewind to the end of that step, which retracts all later runs', async () => {
     const world = new World()
     await run(world, 'r1', 3)
     await run(world, 'r2', 2)
     const cut = await world.manager.cleanupToStep(ID, 2, { runId: 'r1', nextRunId: 'r3' })
     expect(cut).toEqual({ runId: 'r3', toSequence: 6 })
-    // Nothing is retracted before the run that begins with the cut.
+    // Nothing is retracted before the run that begins with the rewind.
     expect(await texts(world)).toHaveLength(5)
     await world.writer('r3')
     expect((await world.lines()).slice(-3)).toEqual(['rewind', 'run-started', 'checkpoint-created'])
     expect(await texts(world)).toEqual(['r1 step 1', 'r1 step 2'])
   })
 
-  test('uses the latest run by default, and cuts before the run for step 0', async () => {
+  test('uses the latest run by default, and rewinds to before the run for step 0', async () => {
     const world = new World()
     await run(world, 'r1', 1)
     await run(world, 'r2', 2)
@@ -175,7 +175,7 @@ describe('cleanupToStep without a floor', () => {
     expect(await failure(world.manager.cleanupToStep(ID, 2))).toBe('refused')
   })
 
-  test('law 3: cuts at a commit of the lane on which the run began, whatever its name, and of no other', async () => {
+  test('law 3: rewinds to a commit of the lane on which the run began, whatever its name, and of no other', async () => {
     for (const lane of ['main', 'root']) {
       const world = new World()
       const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant', lane })
@@ -209,14 +209,14 @@ describe('cleanupToStep without a floor', () => {
     expect(await cut(headBefore)).toMatchObject({ outcome: 'appended' })
   })
 
-  test('is refused while another cut waits', async () => {
+  test('is refused while another rewind waits', async () => {
     const world = new World()
     await run(world, 'r1', 3)
     await world.manager.cleanupToStep(ID, 1)
     expect(await failure(world.manager.cleanupToStep(ID, 2))).toBe('refused')
   })
 
-  test('is refused if an earlier cut retracted that sequence', async () => {
+  test('is refused if an earlier rewind retracted that sequence', async () => {
     const world = new World()
     await run(world, 'r1', 3)
     await world.manager.cleanupToStep(ID, 1, { nextRunId: 'r2' })
@@ -226,7 +226,7 @@ describe('cleanupToStep without a floor', () => {
   })
 })
 
-describe('readers and cuts (guarantee G4)', () => {
+describe('readers and rewinds (guarantee G4)', () => {
   /** Readers of each kind at the head of a run with one committed step and one draft. */
   async function watched(world: World) {
     const writer = await world.writer()

@@ -49,13 +49,13 @@ export async function discardDrafts(
   )
 }
 
-/** A cut that was requested. The first batch of a writer of this run makes it. */
+/** A requested rewind. The first batch of a writer of this run makes it. */
 export interface CutRequest {
   readonly runId: string
   readonly toSequence: number
 }
 
-/** Requests a run that cuts the session at the end of a step. Returns undefined if nothing follows that step. */
+/** Requests a run that rewinds the session to the end of a step. Returns undefined if nothing follows that step. */
 export async function requestCut(
   history: LogHistory,
   append: (chunk: Chunk) => Promise<GuestOutcome>,

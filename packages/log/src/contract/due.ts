@@ -13,26 +13,26 @@ export const due: readonly ContractCase[] = [
     'interface',
     'due: finds a log with a ticket due now, not one that is never due or never moved',
     async trial => {
-      const scene = await sceneOf(trial)
-      const now = await scene.createDueLog('now', 'now')
-      await scene.createDueLog('never', null)
-      await trial.log(scene.store, 'unmoved')
-      await scene.finds([now], 'the log that is due now')
+      const setup = await setUp(trial)
+      const now = await setup.createDueLog('now', 'now')
+      await setup.createDueLog('never', null)
+      await trial.log(setup.store, 'unmoved')
+      await setup.finds([now], 'the log that is due now')
     },
   ),
 
   define('interface', 'due: a deadline is due once the clock of the store has passed it', async trial => {
-    const scene = await sceneOf(trial)
-    const { store } = scene
+    const setup = await setUp(trial)
+    const { store } = setup
     const clockLog = await trial.log(store, 'clock')
     const { clock } = await trial.head(store, clockLog)
-    const far = await scene.createDueLog('far', clock + LONG_MS)
-    const past = await scene.createDueLog('past', clock - 5)
-    const zero = await scene.createDueLog('zero', 0)
-    await scene.finds([zero, past], 'deadlines that have passed')
+    const far = await setup.createDueLog('far', clock + LONG_MS)
+    const past = await setup.createDueLog('past', clock - 5)
+    const zero = await setup.createDueLog('zero', 0)
+    await setup.finds([zero, past], 'deadlines that have passed')
     const soon = (await trial.head(store, clockLog)).clock + SHORT_MS
-    const near = await scene.createDueLog('near', soon)
-    const early = await scene.found()
+    const near = await setup.createDueLog('near', soon)
+    const early = await setup.found()
     const { clock: then } = await trial.head(store, clockLog)
     assertTrue(then >= soon || !early.includes(near), 'a deadline that is still to come is not due', {
       soon,
@@ -40,18 +40,18 @@ export const due: readonly ContractCase[] = [
       early,
     })
     await trial.reach(store, clockLog, soon)
-    await scene.finds([zero, past, near], 'deadlines that have passed, with the one that was waited for')
-    assertTrue(!(await scene.found()).includes(far), 'a far deadline is not due')
+    await setup.finds([zero, past, near], 'deadlines that have passed, with the one that was waited for')
+    assertTrue(!(await setup.found()).includes(far), 'a far deadline is not due')
   }),
 
   define('interface', 'due: a ticket is due to its program alone, or to every driver', async trial => {
-    const scene = await sceneOf(trial)
+    const setup = await setUp(trial)
     const [one, two] = [trial.name('one'), trial.name('two')]
-    const ofOne = await scene.createDueLog('of-one', 'now', one)
-    const ofTwo = await scene.createDueLog('of-two', 'now', two)
-    const ofAll = await scene.createDueLog('of-all', 'now', null)
+    const ofOne = await setup.createDueLog('of-one', 'now', one)
+    const ofTwo = await setup.createDueLog('of-two', 'now', two)
+    const ofAll = await setup.createDueLog('of-all', 'now', null)
     const finds = async (programs: string[], ids: string[]) =>
-      assertEqual((await scene.found(programs)).sort(), ids.sort(), `what is due to ${programs.length} programs`)
+      assertEqual((await setup.found(programs)).sort(), ids.sort(), `what is due to ${programs.length} programs`)
     await finds([one], [ofOne, ofAll])
     await finds([two], [ofTwo, ofAll])
     await finds([one, two], [ofOne, ofTwo, ofAll])
@@ -61,74 +61,74 @@ export const due: readonly ContractCase[] = [
   }),
 
   define('interface', 'due: a live lease hides a log; an expired or released lease does not', async trial => {
-    const scene = await sceneOf(trial)
-    const { store } = scene
-    const streamId = await scene.createDueLog('log', 'now')
+    const setup = await setUp(trial)
+    const { store } = setup
+    const streamId = await setup.createDueLog('log', 'now')
     const first = await trial.writer(store, streamId, SHORT_MS)
-    const early = await scene.found()
+    const early = await setup.found()
     const { clock } = await trial.head(store, streamId)
     assertTrue(clock >= first.until || early.length === 0, 'a log under a live lease is not due', early)
     await trial.reach(store, streamId, first.until)
-    await scene.finds([streamId], 'a log whose lease ran out')
+    await setup.finds([streamId], 'a log whose lease ran out')
     await store.renew(streamId, first.epoch, LONG_MS)
-    await scene.finds([], 'a log whose lease was renewed')
+    await setup.finds([], 'a log whose lease was renewed')
     const second = await trial.writer(store, streamId, LONG_MS, true)
-    await scene.finds([], 'a log that was taken over')
+    await setup.finds([], 'a log that was taken over')
     await store.release(streamId, first.epoch)
-    await scene.finds([], 'a log of which another epoch was released')
+    await setup.finds([], 'a log of which another epoch was released')
     await store.release(streamId, second.epoch)
-    await scene.finds([streamId], 'a log that was released')
+    await setup.finds([streamId], 'a log that was released')
   }),
 
   define('interface', 'due: a log is due when both its deadline and its lease have passed', async trial => {
-    const scene = await sceneOf(trial)
-    const { store } = scene
+    const setup = await setUp(trial)
+    const { store } = setup
     const streamId = await trial.log(store, 'log')
     const writer = await trial.writer(store, streamId)
     const { clock, version } = await trial.head(store, streamId)
     const at = clock + SHORT_MS
-    await writer.append(batch('a'), move(version, 's', { at, program: scene.program }))
+    await writer.append(batch('a'), move(version, 's', { at, program: setup.program }))
     await trial.reach(store, streamId, at)
-    await scene.finds([], 'a deadline that passed under a live lease')
+    await setup.finds([], 'a deadline that passed under a live lease')
     await store.release(streamId, writer.epoch)
-    await scene.finds([streamId], 'a passed deadline after the release of the lease')
+    await setup.finds([streamId], 'a passed deadline after the release of the lease')
 
     const second = await trial.log(store, 'second')
     const brief = await trial.writer(store, second, SHORT_MS)
     const { version: next } = await trial.head(store, second)
     await brief.append(batch('a'), move(next, 's', { at: (await trial.head(store, second)).clock - 1, program: null }))
     await trial.reach(store, second, brief.until)
-    assertTrue((await scene.found([])).includes(second), 'a log whose lease has expired')
+    assertTrue((await setup.found([])).includes(second), 'a log whose lease has expired')
   }),
 
   define('interface', 'due: the current ticket decides', async trial => {
-    const scene = await sceneOf(trial)
-    const { store, program } = scene
+    const setup = await setUp(trial)
+    const { store, program } = setup
     const other = trial.name('other')
-    const streamId = await scene.createDueLog('log', 'now')
+    const streamId = await setup.createDueLog('log', 'now')
     const becomes = async (next: Due) => {
       const { version } = await trial.head(store, streamId)
       const result = await store.append(streamId, batch('x'), guest(), move(version, 's', next))
       assertTrue(result.outcome === 'appended', 'a move of the ticket is appended', describeAppend(result))
     }
     await becomes({ at: null, program })
-    await scene.finds([], 'a log that is no longer due')
+    await setup.finds([], 'a log that is no longer due')
     await becomes({ at: 'now', program: other })
-    await scene.finds([], 'a log that is due to another program')
-    assertEqual(await scene.found([other]), [streamId], 'what is due to the other program')
+    await setup.finds([], 'a log that is due to another program')
+    assertEqual(await setup.found([other]), [streamId], 'what is due to the other program')
     await becomes({ at: 'now', program: null })
-    await scene.finds([streamId], 'a log that is due to every driver')
+    await setup.finds([streamId], 'a log that is due to every driver')
     await becomes({ at: (await trial.head(store, streamId)).clock + LONG_MS, program })
-    await scene.finds([], 'a log that is due later')
+    await setup.finds([], 'a log that is due later')
     await becomes({ at: 'now', program })
     await store.append(streamId, batch('no move'), guest())
     await store.trim(streamId, 4)
-    await scene.finds([streamId], 'a log that was appended to and trimmed since')
+    await setup.finds([streamId], 'a log that was appended to and trimmed since')
   }),
 
   define('interface', 'due: a refused append makes nothing due', async trial => {
-    const scene = await sceneOf(trial)
-    const { store, program } = scene
+    const setup = await setUp(trial)
+    const { store, program } = setup
     const streamId = await trial.log(store)
     const ticket = move('0.another.0', 's', { at: 'now', program })
     assertEqual(
@@ -136,64 +136,64 @@ export const due: readonly ContractCase[] = [
       'moved',
       'an append on another version',
     )
-    await scene.finds([], 'what a refused append left')
+    await setup.finds([], 'what a refused append left')
   }),
 
   define('interface', 'due: longest due first, each once', async trial => {
-    const scene = await sceneOf(trial)
-    const { store } = scene
+    const setup = await setUp(trial)
+    const { store } = setup
     const clockLog = await trial.log(store, 'clock')
     const { clock } = await trial.head(store, clockLog)
-    const second = await scene.createDueLog('second', clock - 2000)
-    const fourth = await scene.createDueLog('fourth', 'now')
-    const first = await scene.createDueLog('first', clock - 9000)
+    const second = await setup.createDueLog('second', clock - 2000)
+    const fourth = await setup.createDueLog('fourth', 'now')
+    const first = await setup.createDueLog('first', clock - 9000)
     await trial.tick(store, clockLog)
-    const fifth = await scene.createDueLog('fifth', 'now', null)
-    const third = await scene.createDueLog('third', clock - 1000, null)
-    assertEqual(await scene.found(), [first, second, third, fourth, fifth], 'the order')
+    const fifth = await setup.createDueLog('fifth', 'now', null)
+    const third = await setup.createDueLog('third', clock - 1000, null)
+    assertEqual(await setup.found(), [first, second, third, fourth, fifth], 'the order')
   }),
 
   define(
     8,
     'due: returns at most the limit, longest due first',
     async trial => {
-      const scene = await sceneOf(trial)
-      for (const i of [0, 1, 2, 3]) await scene.createDueLog(`other-${i}`, 500 + i, trial.name('other'))
-      for (const i of [0, 1, 2, 3]) await scene.createDueLog(`log-${i}`, 1000 + i)
-      const all = await scene.store.due([scene.program], MAX_LOGS)
+      const setup = await setUp(trial)
+      for (const i of [0, 1, 2, 3]) await setup.createDueLog(`other-${i}`, 500 + i, trial.name('other'))
+      for (const i of [0, 1, 2, 3]) await setup.createDueLog(`log-${i}`, 1000 + i)
+      const all = await setup.store.due([setup.program], MAX_LOGS)
       for (const limit of [1, 2, 3, 4]) {
-        assertEqual(await scene.store.due([scene.program], limit), all.slice(0, limit), `a limit of ${limit}`)
+        assertEqual(await setup.store.due([setup.program], limit), all.slice(0, limit), `a limit of ${limit}`)
       }
     },
     { alone: true },
   ),
 
   define('interface', 'due: a removed or recreated log is not due', async trial => {
-    const scene = await sceneOf(trial)
-    const { store } = scene
-    const streamId = await scene.createDueLog('log', 'now')
-    const later = await scene.createDueLog('later', (await trial.head(store, streamId)).clock + SHORT_MS)
+    const setup = await setUp(trial)
+    const { store } = setup
+    const streamId = await setup.createDueLog('log', 'now')
+    const later = await setup.createDueLog('later', (await trial.head(store, streamId)).clock + SHORT_MS)
     await store.remove(streamId)
     await store.remove(later)
-    await scene.finds([], 'a log that was removed')
+    await setup.finds([], 'a log that was removed')
     await store.create(later, null)
     await trial.reach(store, later, (await trial.head(store, later)).clock + SHORT_MS)
-    await scene.finds([], 'a log that was made again')
+    await setup.finds([], 'a log that was created again')
   }),
 
   define('interface', 'due: a handle finds logs that another handle made due', async trial => {
-    const scene = await sceneOf(trial)
+    const setup = await setUp(trial)
     const other = await trial.open()
-    const streamId = await scene.createDueLog('log', 'now')
-    await scene.finds([streamId], 'what another handle made due', other)
+    const streamId = await setup.createDueLog('log', 'now')
+    await setup.finds([streamId], 'what another handle made due', other)
     const writer = await trial.writer(other, streamId)
-    await scene.finds([], 'what another handle claimed')
+    await setup.finds([], 'what another handle claimed')
     await other.release(streamId, writer.epoch)
-    await scene.finds([streamId], 'what another handle released')
+    await setup.finds([streamId], 'what another handle released')
   }),
 ]
 
-async function sceneOf(trial: Trial) {
+async function setUp(trial: Trial) {
   const store = await trial.open()
   const program = trial.name('program')
   const uniqueSuffix = trial.name('')

@@ -13,8 +13,8 @@ export const forking: readonly ContractCase[] = [
     'interface',
     'fork: has the entries up to its position, also inside a batch, and its own ticket',
     async trial => {
-      const scene = await sceneOf(trial)
-      const { store, source, at } = scene
+      const setup = await setUp(trial)
+      const { store, source, at } = setup
       const { batches: all, clock } = await trial.page(store, source)
       for (const forkAt of [0, 1, 2, 3, 4, 5, 6]) {
         const target = trial.id(`fork-${forkAt}`)
@@ -54,7 +54,7 @@ export const forking: readonly ContractCase[] = [
   ),
 
   define('interface', 'fork: ends with the closing batch, if any, and the ticket follows it', async trial => {
-    const { store, source, at } = await sceneOf(trial)
+    const { store, source, at } = await setUp(trial)
     const { batches: all } = await trial.page(store, source)
     for (const forkAt of [0, 2, 5, 6]) {
       const target = trial.id(`fork-${forkAt}`)
@@ -91,7 +91,7 @@ export const forking: readonly ContractCase[] = [
   }),
 
   define(2, 'fork: has a new incarnation, so that cursors of its source are truncated', async trial => {
-    const { store, source, at } = await sceneOf(trial)
+    const { store, source, at } = await setUp(trial)
     const forks = [trial.id('one'), trial.id('two')]
     for (const target of forks) await store.fork(source, 6, target, FORK)
     const incarnations = await Promise.all(
@@ -104,7 +104,7 @@ export const forking: readonly ContractCase[] = [
   }),
 
   define(4, 'fork: has no lease and no epoch, and its source keeps both', async trial => {
-    const { store, source, writer } = await sceneOf(trial)
+    const { store, source, writer } = await setUp(trial)
     const target = trial.id('fork')
     await store.fork(source, 6, target, FORK)
     const { incarnation } = await trial.head(store, target)
@@ -131,7 +131,7 @@ export const forking: readonly ContractCase[] = [
   }),
 
   define('interface', 'fork: continues after its position, and reads cross it', async trial => {
-    const { store, source, at } = await sceneOf(trial)
+    const { store, source, at } = await setUp(trial)
     const target = trial.id('fork')
     await store.fork(source, 5, target, FORK)
     const { version, incarnation } = await trial.head(store, target)
@@ -159,7 +159,7 @@ export const forking: readonly ContractCase[] = [
   }),
 
   define('interface', 'fork: copies the keys, snapshots and blobs that belong to its entries', async trial => {
-    const { store, source } = await sceneOf(trial)
+    const { store, source } = await setUp(trial)
     await store.append(source, batch('late'), guest('late'))
     for (const sequence of [2, 3, 7]) await store.putSnapshot(source, snapshotAt(sequence), 9)
     await store.putBlob(source, 'hash', new Uint8Array([1, 2, 3]))
@@ -187,7 +187,7 @@ export const forking: readonly ContractCase[] = [
   }),
 
   define('interface', 'fork: of a trimmed log starts at its floor or later', async trial => {
-    const { store, source, at } = await sceneOf(trial)
+    const { store, source, at } = await setUp(trial)
     await store.append(source, batch('g'), guest('late', true))
     await store.trim(source, 3)
     assertEqual(await store.fork(source, 2, trial.id('below'), FORK), 'out-of-range', 'a fork below the floor')
@@ -237,7 +237,7 @@ export const forking: readonly ContractCase[] = [
     'interface',
     'fork: reports a missing source, an existing target and an invalid position, and makes nothing',
     async trial => {
-      const { store, source } = await sceneOf(trial)
+      const { store, source } = await setUp(trial)
       const other = await trial.log(store, 'other', 'ann')
       const before = await trial.page(store, other)
       const target = trial.id('target')
@@ -259,7 +259,7 @@ export const forking: readonly ContractCase[] = [
   ),
 
   define('interface', 'fork: shares nothing with its source', async trial => {
-    const { store, source } = await sceneOf(trial)
+    const { store, source } = await setUp(trial)
     await store.putSnapshot(source, snapshotAt(2), 9)
     await store.putBlob(source, 'hash', new Uint8Array([1]))
     const target = trial.id('fork')
@@ -298,7 +298,7 @@ export const forking: readonly ContractCase[] = [
   }),
 
   define('interface', 'fork: outlives the removal of its source', async trial => {
-    const { store, source } = await sceneOf(trial)
+    const { store, source } = await setUp(trial)
     await store.putSnapshot(source, snapshotAt(3), 9)
     await store.putBlob(source, 'hash', new Uint8Array([1]))
     const target = trial.id('fork')
@@ -312,7 +312,7 @@ export const forking: readonly ContractCase[] = [
   }),
 
   define('interface', 'fork: is due by its own ticket, also while its source has a lease', async trial => {
-    const { store, source } = await sceneOf(trial)
+    const { store, source } = await setUp(trial)
     const program = trial.name('program')
     const target = trial.id('fork')
     await store.fork(source, 3, target, { ...FORK, ticket: { state: 's', due: { at: 'now', program } } })
@@ -363,7 +363,7 @@ const cutAt = (sequence: number) => (found: StoredBatch) =>
   entriesOf({ ...found, last: Math.min(found.last, sequence) })
 
 /** A log of the writer's 1..2, a guest's 3 and the writer's 4..6, under a lease. */
-async function sceneOf(trial: Trial) {
+async function setUp(trial: Trial) {
   const store: LogStore = await trial.open()
   const source = await trial.log(store, 'source', 'ann')
   const writer = await trial.writer(store, source)

@@ -17,7 +17,7 @@ export const keys: readonly ContractCase[] = [
       assertEqual(formatRange(await each.find(streamId, 'key')), '2..3', 'the sequences of a key')
       assertEqual(formatRange(await each.find(streamId, 'other')), '4..4', 'the sequences of another key')
       assertEqual(await each.find(streamId, 'unknown'), undefined, 'an unknown key')
-      assertEqual(await each.find(streamId, writer.epoch), undefined, 'an epoch, which is no key')
+      assertEqual(await each.find(streamId, writer.epoch), undefined, 'the epoch of the writer, searched as a key')
       assertEqual(await each.find(neighbour, 'key'), undefined, 'the key in another log')
     }
     assertEqual(
@@ -28,7 +28,7 @@ export const keys: readonly ContractCase[] = [
     assertEqual(
       describeAppend(await other.append(streamId, batch('y'), guest('key'))),
       'duplicate 2..3',
-      'the key again',
+      'a repeated append with the key',
     )
   }),
 
@@ -90,12 +90,12 @@ export const keys: readonly ContractCase[] = [
       assertEqual(
         describeAppend(await store.append(streamId, batch('a'), guest('key'), again)),
         'duplicate 1..1',
-        "a guest's again",
+        "a guest's repeated append",
       )
       assertEqual(
         describeAppend(await store.append(streamId, batch('b'), by, again)),
         'duplicate 2..2',
-        "a writer's again",
+        "a writer's repeated append",
       )
     }
     assertEqual(
@@ -115,22 +115,26 @@ export const keys: readonly ContractCase[] = [
     assertEqual(
       describeAppend(await store.append(streamId, batch('other'), first)),
       'duplicate 1..2',
-      'the counter with another body',
+      'a repeated counter with another body',
     )
     await store.append(streamId, batch('c'), guest())
     assertEqual(
       describeAppend(await store.append(streamId, batch('a', 'b'), first)),
       'duplicate 1..2',
-      "again, after a guest's append",
+      "a repeated append, after a guest's append",
     )
     const second = writer.by
     await writer.append(batch('d'))
     assertEqual(
       describeAppend(await store.append(streamId, batch('a', 'b'), first)),
       'fenced',
-      'an append before the last',
+      'a repeated append that is not the last',
     )
-    assertEqual(describeAppend(await store.append(streamId, batch('d'), second)), 'duplicate 4..4', 'the last')
+    assertEqual(
+      describeAppend(await store.append(streamId, batch('d'), second)),
+      'duplicate 4..4',
+      'a repeated last append',
+    )
     assertEqual((await trial.head(store, streamId)).head, 4, 'the head')
   }),
 ]

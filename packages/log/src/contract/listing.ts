@@ -156,10 +156,12 @@ export const listing: readonly ContractCase[] = [
     for (const token of [...hostile, next ?? '', `${next}x`, 'x'.repeat(5000)]) {
       const page = await store.list(ann, 10, token).catch(error => {
         if (codeOf(error) !== 'invalid')
-          throw assertionError(`the token ${JSON.stringify(token)}: found the rejection ${error}`)
+          throw assertionError(
+            `the token ${JSON.stringify(token)}: expected a page or the code 'invalid', found ${error}`,
+          )
       })
-      const strangers = page?.streams.filter(({ streamId }) => !annLogs.includes(streamId)) ?? []
-      assertEqual(strangers, [], `the logs of others that the token ${JSON.stringify(token)} opened`)
+      const foreignLogs = page?.streams.filter(({ streamId }) => !annLogs.includes(streamId)) ?? []
+      assertEqual(foreignLogs, [], `the logs of other principals on the page of the token ${JSON.stringify(token)}`)
     }
     assertEqual((await idsOf(store, ann)).sort(), annLogs.sort(), 'the list after the invalid tokens')
   }),
@@ -177,7 +179,7 @@ async function linesOf(store: LogStore, principal: string | null, size: number):
     if (next === null) return lines
     after = next
   }
-  throw assertionError(`a list of ${lines.length} lines has no end`)
+  throw assertionError(`expected a last page of the list, found none after ${lines.length} logs`)
 }
 
 const idsOf = async (store: LogStore, principal: string | null): Promise<string[]> =>

@@ -93,8 +93,8 @@ async function tryWriters(trial: Trial, outcome: string, which: (faults: WriterF
   const store = await trial.open()
   const large = batchOf(store.maxBatchBytes + 1)
   for (const [i, faults] of writers.filter(which).entries()) {
-    const scene = await sceneOf(trial, store, `log-${i}`)
-    const { writer, before } = scene
+    const setup = await setUp(trial, store, `log-${i}`)
+    const { writer, before } = setup
     const counter = writer.counter + { next: 1, known: 0, older: -1 }[faults.counter]
     const { lastAcked } = writer
     const by: WriterAppend = {
@@ -103,7 +103,7 @@ async function tryWriters(trial: Trial, outcome: string, which: (faults: WriterF
       lastAcked: faults.lastAcked === 'held' ? lastAcked : { ...lastAcked, sequence: before.head + 1 },
     }
     const added = faults.size === 'fits' ? batch('new') : large
-    await tryAppend(trial, scene, outcome, faults, added, by)
+    await tryAppend(trial, setup, outcome, faults, added, by)
   }
 }
 
@@ -111,13 +111,13 @@ async function tryGuests(trial: Trial, outcome: string, which: (faults: GuestFau
   const store = await trial.open()
   const large = batchOf(store.maxBatchBytes + 1)
   for (const [i, faults] of guests.filter(which).entries()) {
-    const scene = await sceneOf(trial, store, `log-${i}`)
+    const setup = await setUp(trial, store, `log-${i}`)
     const added = faults.size === 'fits' ? batch('new') : large
-    await tryAppend(trial, scene, outcome, faults, added, guest(faults.key === 'known' ? 'known' : 'new'))
+    await tryAppend(trial, setup, outcome, faults, added, guest(faults.key === 'known' ? 'known' : 'new'))
   }
 }
 
-interface Scene {
+interface Setup {
   readonly store: LogStore
   readonly streamId: string
   readonly writer: ContractWriter
@@ -125,7 +125,7 @@ interface Scene {
 }
 
 /** A log with 1 and 4..5 by its writer and 2..3 by a guest. The ticket moved with 1. */
-async function sceneOf(trial: Trial, store: LogStore, label: string): Promise<Scene> {
+async function setUp(trial: Trial, store: LogStore, label: string): Promise<Setup> {
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)
   const { version } = await trial.head(store, streamId)
@@ -145,13 +145,13 @@ async function sceneOf(trial: Trial, store: LogStore, label: string): Promise<Sc
 
 async function tryAppend(
   trial: Trial,
-  scene: Scene,
+  setup: Setup,
   outcome: string,
   faults: WriterFaults | GuestFaults,
   added: Batch,
   by: WriterAppend | GuestAppend,
 ): Promise<void> {
-  const { store, streamId, before } = scene
+  const { store, streamId, before } = setup
   const faultText = JSON.stringify(faults)
   const version = faults.ticket === 'right' ? before.version : `1.${before.incarnation}.another`
   const ticket = faults.ticket === 'none' ? undefined : move(version, 'next')
@@ -159,10 +159,10 @@ async function tryAppend(
   assertEqual(describeAppend(result), outcome, `an append with ${faultText}`)
   const after = await trial.page(store, streamId)
   if (result.outcome === 'appended') wasAppended(before, after, ticket, by, faultText)
-  else if (result.outcome === 'regressed') await hasRegressed(scene, after, faultText)
+  else if (result.outcome === 'regressed') await hasRegressed(setup, after, faultText)
   else {
     assertEqual({ ...after, clock: 0 }, { ...before, clock: 0 }, `the log after an append with ${faultText}`)
-    await expectUnchanged(scene, result, added, by, faultText)
+    await expectUnchanged(setup, result, added, by, faultText)
   }
 }
 
@@ -186,7 +186,7 @@ function wasAppended(
 }
 
 /** Expects that a regressed log has its entries under a new incarnation, and that its writer is fenced. */
-async function hasRegressed({ store, streamId, writer, before }: Scene, after: Page, faultText: string): Promise<void> {
+async function hasRegressed({ store, streamId, writer, before }: Setup, after: Page, faultText: string): Promise<void> {
   assertTrue(after.incarnation !== before.incarnation, `a new incarnation after an append with ${faultText}`)
   const kept = ({ head, mark, floor, version, ticket, batches }: Page) => ({
     head,
@@ -207,7 +207,7 @@ async function hasRegressed({ store, streamId, writer, before }: Scene, after: P
 
 /** Expects that a refused append changed nothing: the corrected append succeeds. */
 async function expectUnchanged(
-  { store, streamId, writer, before }: Scene,
+  { store, streamId, writer, before }: Setup,
   { outcome }: AppendResult,
   added: Batch,
   by: WriterAppend | GuestAppend,

@@ -14,9 +14,9 @@ export const regression: readonly ContractCase[] = [
       const store = await trial.open()
       for (const floor of [0, 2, 3, 4]) {
         for (const sequence of [0, 1, 2, 3, 4].filter(each => each >= floor)) {
-          const scene = await sceneOf(trial, store, `${floor}-${sequence}`)
-          await store.trim(scene.streamId, floor)
-          const result = await scene.appendAfter(scene.at(sequence))
+          const setup = await setUp(trial, store, `${floor}-${sequence}`)
+          await store.trim(setup.streamId, floor)
+          const result = await setup.appendAfter(setup.at(sequence))
           assertEqual(
             describeAppend(result),
             'appended 5..5',
@@ -29,7 +29,7 @@ export const regression: readonly ContractCase[] = [
 
   define(4, 'a trimmed entry counts as present', async trial => {
     const store = await trial.open()
-    const { streamId, at, appendAfter } = await sceneOf(trial, store, 'log')
+    const { streamId, at, appendAfter } = await setUp(trial, store, 'log')
     await store.trim(streamId, 4)
     assertEqual(
       describeAppend(await appendAfter(at(2))),
@@ -51,7 +51,7 @@ export const regression: readonly ContractCase[] = [
       at => ({ ...at(0), epoch: 'another' }),
     ]
     for (const [i, lostCursor] of lost.entries()) {
-      const { streamId, at, appendAfter } = await sceneOf(trial, store, `log-${i}`)
+      const { streamId, at, appendAfter } = await setUp(trial, store, `log-${i}`)
       const cursor = lostCursor(at)
       assertEqual(
         describeAppend(await appendAfter(cursor)),
@@ -66,7 +66,7 @@ export const regression: readonly ContractCase[] = [
 
   define(2, 'cursors from before a regression are truncated', async trial => {
     const store = await trial.open()
-    const { streamId, at, appendAfter } = await sceneOf(trial, store, 'log')
+    const { streamId, at, appendAfter } = await setUp(trial, store, 'log')
     await appendAfter({ ...at(4), sequence: 9 })
     for (const sequence of [0, 1, 2, 3, 4, 9]) {
       const { truncated, batches } = await trial.page(store, streamId, at(sequence))
@@ -78,7 +78,7 @@ export const regression: readonly ContractCase[] = [
 
   define(4, 'a new claim continues a regressed log after its last entry, with the same ticket', async trial => {
     const store = await trial.open()
-    const { streamId, epoch, at, appendAfter } = await sceneOf(trial, store, 'log')
+    const { streamId, epoch, at, appendAfter } = await setUp(trial, store, 'log')
     const { version } = await trial.head(store, streamId)
     await appendAfter({ ...at(4), sequence: 9 })
     assertEqual(await store.renew(streamId, epoch, LONG_MS), undefined, 'renew of the epoch that regressed')
@@ -122,7 +122,7 @@ export const regression: readonly ContractCase[] = [
 ]
 
 /** A log of the writer's 1..2, a guest's 3 and the writer's 4. */
-async function sceneOf(trial: Trial, store: LogStore, label: string) {
+async function setUp(trial: Trial, store: LogStore, label: string) {
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)
   const { version, incarnation } = await trial.head(store, streamId)

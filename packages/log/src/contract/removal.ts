@@ -9,7 +9,7 @@ const FORK: Fork = { principal: null, ticket: { state: '', due: { at: null, prog
 /** Laws 2 and 4: removal of a log, restored backups and closed handles. */
 export const removal: readonly ContractCase[] = [
   define('interface', 'remove: deletes everything of a log and returns whether it existed', async trial => {
-    const { store, streamId, writer, principal } = await sceneOf(trial)
+    const { store, streamId, writer, principal } = await setUp(trial)
     const { version } = await trial.head(store, streamId)
     assertEqual(await store.remove(streamId), true, 'remove of an existing log')
     assertEqual(await store.remove(streamId), false, 'remove of an absent log')
@@ -35,7 +35,7 @@ export const removal: readonly ContractCase[] = [
   }),
 
   define(5, 'remove: with a version, deletes the log only if the ticket still has that version', async trial => {
-    const { store, streamId, writer } = await sceneOf(trial)
+    const { store, streamId, writer } = await setUp(trial)
     const before = await trial.page(store, streamId)
     const { version: first, incarnation } = before
     for (const version of ['', `0.${incarnation}.0`, `${first}x`, `1.another.${writer.epoch}`]) {
@@ -104,7 +104,7 @@ export const removal: readonly ContractCase[] = [
       assertEqual(
         { head, ticket, lease, batches },
         { head: 0, ticket: '', lease: null, batches: [] },
-        'the log, made again',
+        'the log, created again',
       )
       assertEqual(await store.find(streamId, 'key'), undefined, 'the key')
       assertEqual(await store.getBlob(streamId, 'hash'), undefined, 'the blob')
@@ -114,7 +114,7 @@ export const removal: readonly ContractCase[] = [
   }),
 
   define(2, 'remove: a log created again under the same id is a different log', async trial => {
-    const { store, streamId, writer } = await sceneOf(trial)
+    const { store, streamId, writer } = await setUp(trial)
     const before = await trial.page(store, streamId)
     await store.remove(streamId)
     assertEqual(await store.create(streamId, null), true, 'create after remove')
@@ -167,7 +167,7 @@ export const removal: readonly ContractCase[] = [
     2,
     'restored: gives every log a new incarnation, ends leases and epochs, and leaves the rest unchanged',
     async trial => {
-      const { store, streamId, writer } = await sceneOf(trial)
+      const { store, streamId, writer } = await setUp(trial)
       const program = trial.name('program')
       const { version: first } = await trial.head(store, streamId)
       await writer.append(batch('d'), move(first, 'two', { at: 'now', program }))
@@ -224,7 +224,7 @@ export const removal: readonly ContractCase[] = [
   ),
 
   define('interface', 'close: rejects every call of this handle; other handles continue', async trial => {
-    const { store, streamId, writer } = await sceneOf(trial)
+    const { store, streamId, writer } = await setUp(trial)
     const other = await trial.open()
     await trial.close(other)
     const snapshot = { sequence: 0, mark: '0', version: 1, body: '' }
@@ -281,7 +281,7 @@ export const removal: readonly ContractCase[] = [
 ]
 
 /** A log with 1 and 3 by its writer, 2 by a guest, a snapshot, a blob and a lease. */
-async function sceneOf(trial: Trial) {
+async function setUp(trial: Trial) {
   const store: LogStore = await trial.open()
   const principal = trial.name('ann')
   const streamId = await trial.log(store, 'log', principal)

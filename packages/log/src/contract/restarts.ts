@@ -50,12 +50,12 @@ export const restarts: readonly ContractCase[] = [
 
       const again = { ...writer.by, counter: writer.counter }
       const repeated = await trial.available(() => store.append(streamId, batch('e'), again))
-      assertEqual(describeAppend(repeated), 'duplicate 5..5', "the writer's last append again")
+      assertEqual(describeAppend(repeated), 'duplicate 5..5', "the writer's last append, repeated")
       assertEqual(describeAppend(await writer.append(batch('f'))), 'appended 6..6', "the writer's next append")
       assertEqual(
         describeAppend(await other.append(streamId, batch('c'), guest('key'))),
         'duplicate 3..3',
-        'a key again',
+        'a repeated append with a key',
       )
     },
     RESTARTS,
@@ -93,7 +93,7 @@ export const restarts: readonly ContractCase[] = [
         await trial.until('appends were made', async () => acked.size > 20)
         await trial.subject.restart?.()
         const { size } = acked
-        await trial.until('appends are made again', async () => acked.size > size + 20)
+        await trial.until('appends succeed again', async () => acked.size > size + 20)
       }
       await Promise.all([restart().finally(() => (working = false)), write(), ...guests])
 

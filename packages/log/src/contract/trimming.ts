@@ -11,7 +11,7 @@ export const trimming: readonly ContractCase[] = [
     12,
     'trim: raises the floor to the requested sequence, never lowers it and never passes the head',
     async trial => {
-      const { store, streamId } = await sceneOf(trial)
+      const { store, streamId } = await setUp(trial)
       for (const [to, floor] of [
         [0, 0],
         [2, 2],
@@ -35,7 +35,7 @@ export const trimming: readonly ContractCase[] = [
   define(12, 'trim: entries above the floor are read as before', async trial => {
     const store = await trial.open()
     for (const floor of [1, 2, 3, 4, 5, 6]) {
-      const { streamId, at } = await sceneOf(trial, store, `log-${floor}`)
+      const { streamId, at } = await setUp(trial, store, `log-${floor}`)
       const before = await trial.page(store, streamId)
       await store.trim(streamId, floor)
       const kept = before.batches.filter(({ last }) => last > floor)
@@ -50,7 +50,7 @@ export const trimming: readonly ContractCase[] = [
   }),
 
   define(12, 'trim: a floor inside a batch is proven by the mark of that batch', async trial => {
-    const { store, streamId, at } = await sceneOf(trial)
+    const { store, streamId, at } = await setUp(trial)
     await store.trim(streamId, 5)
     assertEqual(
       (await trial.page(store, streamId, at(5))).batches.map(formatRange),
@@ -64,7 +64,7 @@ export const trimming: readonly ContractCase[] = [
   }),
 
   define(1, 'trim: sequences continue after a trim of everything', async trial => {
-    const { store, streamId, writer, at } = await sceneOf(trial)
+    const { store, streamId, writer, at } = await setUp(trial)
     await store.trim(streamId, 6)
     const { batches, mark } = await trial.page(store, streamId, at(6))
     assertEqual([batches, mark], [[], writer.epoch], 'what is left')
@@ -126,24 +126,24 @@ export const trimming: readonly ContractCase[] = [
     for (const name of ['kept', 'partly', 'stays', 'gone']) {
       again.push(describeAppend(await store.append(streamId, batch('again'), guest(name))))
     }
-    assertEqual(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the appends again')
+    assertEqual(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the repeated appends')
     await store.trim(streamId, 6)
     assertEqual(formatRange(await store.find(streamId, 'kept')), '2..2', 'a kept key after another trim')
   }),
 
   define(5, "trim: a writer's last append is still known", async trial => {
-    const { store, streamId, writer } = await sceneOf(trial)
+    const { store, streamId, writer } = await setUp(trial)
     const again = { ...writer.by, counter: writer.counter }
     await store.trim(streamId, 6)
     assertEqual(
       describeAppend(await store.append(streamId, batch('d', 'e', 'f'), again)),
       'duplicate 4..6',
-      'the last append again',
+      'the last append, repeated',
     )
   }),
 
   define(12, 'trim: with a version, drops entries only if the ticket still has that version', async trial => {
-    const { store, streamId, writer } = await sceneOf(trial)
+    const { store, streamId, writer } = await setUp(trial)
     const { version } = await trial.head(store, streamId)
     await writer.append(batch('g'), move(version, 'two'))
     const before = await trial.page(store, streamId)
@@ -166,7 +166,7 @@ export const trimming: readonly ContractCase[] = [
   }),
 
   define(12, 'trim: a decision on the version before the trim is refused as moved', async trial => {
-    const { store, streamId, writer } = await sceneOf(trial)
+    const { store, streamId, writer } = await setUp(trial)
     const seen = new Set([(await trial.head(store, streamId)).version])
     for (const floor of [2, 3, 6]) {
       const before = await trial.head(store, streamId)
@@ -208,7 +208,7 @@ export const trimming: readonly ContractCase[] = [
   }),
 
   define(12, 'trim: leaves snapshots and blobs', async trial => {
-    const { store, streamId } = await sceneOf(trial)
+    const { store, streamId } = await setUp(trial)
     const snapshot = { sequence: 2, mark: 'm', version: 1, body: '{}' }
     await store.putSnapshot(streamId, snapshot, 3)
     await store.putBlob(streamId, 'hash', new Uint8Array([1, 2]))
@@ -219,7 +219,7 @@ export const trimming: readonly ContractCase[] = [
 ]
 
 /** A log of the writer's 1..2, a guest's 3 and the writer's 4..6. */
-async function sceneOf(trial: Trial, existingStore?: LogStore, label?: string) {
+async function setUp(trial: Trial, existingStore?: LogStore, label?: string) {
   const store = existingStore ?? (await trial.open())
   const streamId = await trial.log(store, label)
   const writer = await trial.writer(store, streamId)

@@ -11,10 +11,10 @@ const info = (fields: { title?: string; metadata?: JsonObject }): Chunk => ({ ty
 const says = (text: string) => ({ message: { messageId: 'm', role: 'user', parts: [{ type: 'text', text }] } })
 
 export const listBehaviours: Behaviour[] = [
-  define('law 5: lists the title, the preview line and the status of each log', async scene => {
-    const [here, there] = [await scene.process(), await scene.process()]
-    const principal = scene.id('principal')
-    const id = scene.id()
+  define('law 5: lists the title, the preview line and the status of each log', async harness => {
+    const [here, there] = [await harness.process(), await harness.process()]
+    const principal = harness.id('principal')
+    const id = harness.id()
     await here.createStream(id, principal)
     const shown = async () => {
       const { streams } = await there.listStreams(principal)
@@ -44,9 +44,9 @@ export const listBehaviours: Behaviour[] = [
     await expectTicketFromEntries(here, id)
   }),
 
-  define('law 5: accepts an earlier title again', async scene => {
-    const id = scene.id()
-    const manager = await scene.process()
+  define('law 5: accepts an earlier title again', async harness => {
+    const id = harness.id()
+    const manager = await harness.process()
     await manager.createStream(id)
     for (const title of ['A', 'B', 'A', 'A']) {
       expect(await manager.append(id, 'ada', info({ title }))).toMatchObject({ outcome: 'appended' })
@@ -55,9 +55,9 @@ export const listBehaviours: Behaviour[] = [
     await expectTicketFromEntries(manager, id)
   }),
 
-  define('law 6: rejects too large list fields before they take a sequence', async scene => {
-    const id = scene.id()
-    const manager = await scene.process()
+  define('law 6: rejects too large list fields before they take a sequence', async harness => {
+    const id = harness.id()
+    const manager = await harness.process()
     await manager.createStream(id)
     await manager.append(id, 'ada', info({ title: 'x'.repeat(200), metadata: { a: 'x'.repeat(4088) } }))
     const before = await manager.getInfo(id)
@@ -72,9 +72,9 @@ export const listBehaviours: Behaviour[] = [
     await expectTicketFromEntries(manager, id)
   }),
 
-  define('a rewind keeps the title, and a fork has the title of its source', async scene => {
-    const [id, copy] = [scene.id(), scene.id('copy')]
-    const manager = await scene.process()
+  define('a rewind keeps the title, and a fork has the title of its source', async harness => {
+    const [id, copy] = [harness.id(), harness.id('copy')]
+    const manager = await harness.process()
     const first = await manager.createWriter(id, R1)
     await first.commit([])
     await manager.append(id, 'ada', info({ title: 'A walk', metadata: { pinned: true } }))

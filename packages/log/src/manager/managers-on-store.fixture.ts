@@ -60,15 +60,15 @@ export interface Behaviour {
 }
 
 /** Defines a behaviour, which runs with its own managers and logs. */
-export function define(title: string, play: (scene: ManagersOnStore) => Promise<void>): Behaviour {
+export function define(title: string, play: (harness: ManagersOnStore) => Promise<void>): Behaviour {
   return {
     title,
     async run(target) {
-      const scene = new ManagersOnStore(target)
+      const harness = new ManagersOnStore(target)
       try {
-        await play(scene)
+        await play(harness)
       } finally {
-        await scene.end()
+        await harness.end()
       }
     },
   }
@@ -105,7 +105,8 @@ export class Watcher<T> {
   async until(holds: (items: readonly T[]) => boolean): Promise<void> {
     while (!holds(this.items)) {
       const isOver = await Promise.race([this.#changed.promise.then(() => false), this.done.then(() => true)])
-      if (isOver && !holds(this.items)) throw new Error(`the reading ended after ${this.items.length} items`)
+      if (isOver && !holds(this.items))
+        throw new Error(`expected more items, but the reader ended after ${this.items.length}`)
     }
   }
 }

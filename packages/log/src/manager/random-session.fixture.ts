@@ -1,4 +1,4 @@
-// Random sessions: any order of text, commits, discards, answers, ends and cuts that a manager accepts.
+// Random sessions: any order of text, commits, discards, answers, ends and rewinds that a manager accepts.
 
 import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
@@ -183,7 +183,7 @@ export class RandomSession {
     return this.#writer
   }
 
-  /** Requests a cut at a sequence where a run started or committed. */
+  /** Requests a rewind to a sequence where a run started or committed. */
   async #cut(n: number): Promise<void> {
     const sequences: number[] = []
     const info = await this.#manager.getInfo(this.#streamId)

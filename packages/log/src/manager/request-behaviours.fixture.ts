@@ -13,31 +13,31 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 const WORDS = 300
 
 export const requestBehaviours: Behaviour[] = [
-  define('law 5: a watching writer receives a stop from another process, whether it appends or not', async scene => {
-    const [here, there] = [await scene.process(), await scene.process()]
-    for (const speaks of [true, false]) {
-      const id = scene.id(`speaks-${speaks}`)
+  define('law 5: a watching writer receives a stop from another process, whether it appends or not', async harness => {
+    const [here, there] = [await harness.process(), await harness.process()]
+    for (const isWriting of [true, false]) {
+      const id = harness.id(`writing-${isWriting}`)
       const writer = await here.createWriter(id, R1)
       await writer.begin()
       const nextTicket = Promise.withResolvers<Ticket>()
       writer.watch(nextTicket.resolve)
       let isOver = false
-      const speaking = (async () => {
-        while (speaks && !isOver) await writer.write(delta('on ')).appended
+      const writing = (async () => {
+        while (isWriting && !isOver) await writer.write(delta('on ')).appended
       })()
       expect(await there.append(id, 'ada', stop('r1'))).toMatchObject({ outcome: 'appended' })
       expect(mustStop(await nextTicket.promise)).toBe(true)
       isOver = true
-      await speaking
+      await writing
       expect(await here.endStream(id)).toBe('interrupted')
       await writer.close()
       await expectTicketFromEntries(here, id)
     }
   }),
 
-  define('law 5: receives two consecutive requests', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process(), await scene.process()]
+  define('law 5: receives two consecutive requests', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process(), await harness.process()]
     const writer = await here.createWriter(id, R1)
     await writer.begin()
     const runs: string[] = []
@@ -51,9 +51,9 @@ export const requestBehaviours: Behaviour[] = [
     expect(runs).toEqual(['a', 'b'])
   }),
 
-  define('a watching writer hardly reads while it streams text', async scene => {
-    const id = scene.id()
-    const { store } = await scene.process()
+  define('a watching writer hardly reads while it streams text', async harness => {
+    const id = harness.id()
+    const { store } = await harness.process()
     const tap = new InstrumentedStore(store)
     const manager = new StreamManager({ store: tap.store })
     const writer = await manager.createWriter(id, R1)
@@ -70,9 +70,9 @@ export const requestBehaviours: Behaviour[] = [
     expect(tap.watches).toBe(0)
   }),
 
-  define('law 5: receives a stronger request once, from any process', async scene => {
-    const id = scene.id()
-    const [here, ada, bob] = [await scene.process(), await scene.process(), await scene.process()]
+  define('law 5: receives a stronger request once, from any process', async harness => {
+    const id = harness.id()
+    const [here, ada, bob] = [await harness.process(), await harness.process(), await harness.process()]
     const writer = await here.createWriter(id, R1)
     await writer.begin()
     const abort: Chunk = { type: 'stop-requested', runId: 'r1', mode: 'abort' }
@@ -88,12 +88,12 @@ export const requestBehaviours: Behaviour[] = [
     await expectTicketFromEntries(here, id)
   }),
 
-  define('law 10: server context of a run reaches its writer and no reader', async scene => {
-    const [id, copy] = [scene.id(), scene.id('copy')]
+  define('law 10: server context of a run reaches its writer and no reader', async harness => {
+    const [id, copy] = [harness.id(), harness.id('copy')]
     const [here, there, reader] = [
-      await scene.process({ blobBytes: 500 }),
-      await scene.process(),
-      await scene.process(),
+      await harness.process({ blobBytes: 500 }),
+      await harness.process(),
+      await harness.process(),
     ]
     const small = { tenant: 'only-the-server-knows', nul: '\u0000', lone: '\ud800' }
     const large = { ...small, text: '語'.repeat(5000) }

@@ -33,9 +33,9 @@ const readAll = async (manager: StreamManager, id: string, options: object = {})
 export const retentionBehaviours: Behaviour[] = [
   define(
     'G4: a reader that has read past a discard gets it, by option as an error; a later reader gets the remaining entries',
-    async scene => {
-      const id = scene.id()
-      const [here, there] = [await scene.process(), await scene.process()]
+    async harness => {
+      const id = harness.id()
+      const [here, there] = [await harness.process(), await harness.process()]
       const writer = await here.createWriter(id, { runId: 'r1', agentType: 'assistant' })
       writer.write(delta('step 1', '1'), { step: 1 })
       await writer.commit([], { step: 1, closesStep: true })
@@ -61,9 +61,9 @@ export const retentionBehaviours: Behaviour[] = [
     },
   ),
 
-  define('G4: a rewind keeps earlier turns and removes later runs', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process(), await scene.process()]
+  define('G4: a rewind keeps earlier turns and removes later runs', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process(), await harness.process()]
     await run(here, id, 'r0', 2)
     await run(here, id, 'r1', 3)
     await run(here, id, 'r2', 1)
@@ -86,24 +86,24 @@ export const retentionBehaviours: Behaviour[] = [
     await expectTicketFromEntries(there, id)
   }),
 
-  define('discarding drafts after a step keeps earlier turns, whatever their step numbers', async scene => {
-    const id = scene.id()
-    const manager = await scene.process()
+  define('discarding drafts after a step keeps earlier turns, whatever their step numbers', async harness => {
+    const id = harness.id()
+    const manager = await harness.process()
     await run(manager, id, 'r1', 3)
     const minSequence = await headOf(manager, id)
     const writer = await manager.createWriter(id, { runId: 'r2', agentType: 'assistant' })
     await writer.write(delta('half', '1'), { step: 1 }).appended
     await writer.close()
-    const other = await scene.process()
+    const other = await harness.process()
     expect(await other.cleanupToStep(id, 0, { minSequence })).toBe(1)
     await other.endStream(id)
     expect(textsOf(await readAll(other, id))).toEqual(['r1 step 1', 'r1 step 2', 'r1 step 3'])
     await expectTicketFromEntries(other, id)
   }),
 
-  define('a fork continues independently and survives the removal of its source', async scene => {
-    const [id, copy] = [scene.id(), scene.id('copy')]
-    const [here, there] = [await scene.process({ blobBytes: 100 }), await scene.process()]
+  define('a fork continues independently and survives the removal of its source', async harness => {
+    const [id, copy] = [harness.id(), harness.id('copy')]
+    const [here, there] = [await harness.process({ blobBytes: 100 }), await harness.process()]
     const writer = await here.createWriter(id, { runId: 'r1', agentType: 'assistant' })
     writer.write(delta('shared'))
     await writer.commit([{ type: 'run-context', context: 'x'.repeat(500) }])
@@ -111,7 +111,7 @@ export const retentionBehaviours: Behaviour[] = [
     await there.append(id, 'ada', request('q', { whenBusy: 'queue' }))
     const head = await headOf(here, id)
     await there.forkStream(id, head, copy, 'ada')
-    expect((await scene.lines(there, copy)).slice(head)).toEqual(['fork: stop-requested', 'abort', 'run-finished'])
+    expect((await harness.lines(there, copy)).slice(head)).toEqual(['fork: stop-requested', 'abort', 'run-finished'])
     await expectTicketFromEntries(there, copy)
     await here.endStream(id)
     await there.deleteStream(id)
@@ -125,8 +125,8 @@ export const retentionBehaviours: Behaviour[] = [
     expect(await failure(here.forkStream(copy, 1, copy))).toBe('exists')
   }),
 
-  define('law 7: no run is open in a fork made at any sequence', async scene => {
-    const [id, manager] = [scene.id(), await scene.process()]
+  define('law 7: no run is open in a fork made at any sequence', async harness => {
+    const [id, manager] = [harness.id(), await harness.process()]
     await manager.createStream(id)
     for (const runId of ['r1', 'r2']) await manager.append(id, 'ada', request(runId, { whenBusy: 'queue' }))
     for (const runId of ['r1', 'r2']) await run(manager, id, runId, 1)
@@ -134,7 +134,7 @@ export const retentionBehaviours: Behaviour[] = [
     await run(manager, id, 'r3', 1)
     const head = await headOf(manager, id)
     for (let at = 0; at <= head; at++) {
-      const copy = scene.id(`copy${at}`)
+      const copy = harness.id(`copy${at}`)
       await manager.forkStream(id, at, copy)
       const { view, ticket } = await manager.view(copy)
       expect(view.runs.filter(({ status }) => status === 'running' || status === 'paused')).toEqual([])
@@ -147,10 +147,10 @@ export const retentionBehaviours: Behaviour[] = [
 
   define(
     'law 2: a cursor into a restored, removed or recreated log is rejected and reads no foreign entries',
-    async scene => {
+    async harness => {
       for (const end of ['restored', 'removed', 'again'] as const) {
-        const id = scene.id(end)
-        const [here, there] = [await scene.process(), await scene.process()]
+        const id = harness.id(end)
+        const [here, there] = [await harness.process(), await harness.process()]
         await run(here, id, 'r1', 2)
         const { cursor } = await here.view(id, 3)
         const waiting = new Watcher(await there.createResumableReader(id, { follow: true }))
@@ -170,9 +170,9 @@ export const retentionBehaviours: Behaviour[] = [
     },
   ),
 
-  define('law 12: a trim keeps needed entries, and rejects readers below the floor', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process(), await scene.process()]
+  define('law 12: a trim keeps needed entries, and rejects readers below the floor', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process(), await harness.process()]
     await there.createStream(id)
     await there.append(id, 'ada', request('r1'))
     await run(here, id, 'r1', 2)
@@ -197,13 +197,13 @@ export const retentionBehaviours: Behaviour[] = [
 
   define(
     'lists the logs of a principal page by page, last touched first; a deletion removes everything of a log',
-    async scene => {
-      const [here, there] = [await scene.process(), await scene.process()]
-      const principal = scene.id('principal')
-      const ids = Array.from({ length: 5 }, (_, i) => scene.id(`s${i}`))
+    async harness => {
+      const [here, there] = [await harness.process(), await harness.process()]
+      const principal = harness.id('principal')
+      const ids = Array.from({ length: 5 }, (_, i) => harness.id(`s${i}`))
       for (const id of ids) await here.createStream(id, principal)
       const last = await here.getInfo(ids[4] as string)
-      await scene.until(async () => ((await here.getInfo(ids[4] as string))?.clock ?? 0) > (last?.clock ?? 0))
+      await harness.until(async () => ((await here.getInfo(ids[4] as string))?.clock ?? 0) > (last?.clock ?? 0))
       await run(here, ids[1] as string, 'r1', 1)
       const seen: string[] = []
       let after: string | undefined
@@ -223,12 +223,12 @@ export const retentionBehaviours: Behaviour[] = [
     },
   ),
 
-  define('laws 5 and 12: the ticket and the view follow from the entries after any operations', async scene => {
+  define('laws 5 and 12: the ticket and the view follow from the entries after any operations', async harness => {
     let count = 0
     await fc.assert(
       fc.asyncProperty(sessionActions, async actions => {
-        const id = scene.id(`session${count++}`)
-        const manager = await scene.process({ coalesceMs: 0 })
+        const id = harness.id(`session${count++}`)
+        const manager = await harness.process({ coalesceMs: 0 })
         const session = new RandomSession(manager, id)
         await session.apply(actions.slice(0, 30))
         await expectTicketFromEntries(manager, id)

@@ -230,8 +230,8 @@ export class StreamManager {
 
   /**
    * Retracts the entries after a step of the root agent. With `minSequence`: discards the open run's drafts after
-   * that sequence and that step, and returns the number of lanes. Without: requests a cut at the end of that step of
-   * a run (by default the latest), which retracts all later runs too, and returns the run that has to start.
+   * that sequence and that step, and returns the number of lanes. Without: requests a rewind to the end of that step
+   * of a run (by default the latest), which retracts all later runs too, and returns the run that has to start.
    */
   async cleanupToStep(streamId: string, step: number, options: { minSequence: number }): Promise<number>
   async cleanupToStep(

@@ -28,9 +28,9 @@ export async function expectTicketFromEntries(manager: StreamManager, streamId: 
 }
 
 export const writerBehaviours: Behaviour[] = [
-  define('law 2: readers in other processes get every entry once, in order, while it is written', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process(), await scene.process()]
+  define('law 2: readers in other processes get every entry once, in order, while it is written', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process(), await harness.process()]
     const writer = await here.createWriter(id, R1)
     await writer.commit([])
     const readers = await Promise.all(
@@ -57,9 +57,9 @@ export const writerBehaviours: Behaviour[] = [
     await expectTicketFromEntries(here, id)
   }),
 
-  define('law 4: a takeover fences the previous writer and discards its drafts', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process({ owner: 'first' }), await scene.process()]
+  define('law 4: a takeover fences the previous writer and discards its drafts', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process({ owner: 'first' }), await harness.process()]
     const zombie = await here.createWriter(id, R1)
     zombie.write(delta('kept'))
     await zombie.commit([])
@@ -81,12 +81,12 @@ export const writerBehaviours: Behaviour[] = [
     await expectTicketFromEntries(there, id)
   }),
 
-  define('law 4: a log is free when its writer closes or its lease expires', async scene => {
-    const [held, expired] = [scene.id('held'), scene.id('expired')]
+  define('law 4: a log is free when its writer closes or its lease expires', async harness => {
+    const [held, expired] = [harness.id('held'), harness.id('expired')]
     const [here, brief, there] = [
-      await scene.process({ leaseMs: 3_600_000 }),
-      await scene.process({ leaseMs: 200 }),
-      await scene.process(),
+      await harness.process({ leaseMs: 3_600_000 }),
+      await harness.process({ leaseMs: 200 }),
+      await harness.process(),
     ]
     for (const [manager, id] of [
       [here, held],
@@ -103,18 +103,18 @@ export const writerBehaviours: Behaviour[] = [
     const claimed = (id: string) => failure(there.createWriter(id, R1).then(nextWriter => nextWriter.commit([])))
     expect(await claimed(held)).toBe('busy')
     let code = ''
-    await scene.until(async () => {
+    await harness.until(async () => {
       code = await claimed(expired)
       return code !== 'busy'
     })
     expect(code).toBe('nothing was thrown')
-    expect((await scene.lines(there, expired)).at(-2)).toBe('executor-superseded')
+    expect((await harness.lines(there, expired)).at(-2)).toBe('executor-superseded')
     expect(await claimed(held)).toBe('busy')
   }),
 
-  define('law 5: one of many concurrent answers to one pending wins, from any process', async scene => {
-    const id = scene.id()
-    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
+  define('law 5: one of many concurrent answers to one pending wins, from any process', async harness => {
+    const id = harness.id()
+    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => harness.process()))
     const manager = here as StreamManager
     const writer = await manager.createWriter(id, R1)
     await writer.commit([clientCall('c1'), clientCall('c2')])
@@ -131,9 +131,9 @@ export const writerBehaviours: Behaviour[] = [
     await expectTicketFromEntries(manager, id)
   }),
 
-  define('law 5: one of many concurrent starts wins, and its run is due only for its program', async scene => {
-    const id = scene.id()
-    const managers = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
+  define('law 5: one of many concurrent starts wins, and its run is due only for its program', async harness => {
+    const id = harness.id()
+    const managers = await Promise.all(Array.from({ length: 4 }, () => harness.process()))
     const [manager] = managers as [StreamManager]
     await manager.createStream(id)
     const done = await Promise.all(managers.map((one, i) => one.append(id, 'ada', request(`r${i}`))))
@@ -149,10 +149,10 @@ export const writerBehaviours: Behaviour[] = [
     await expectTicketFromEntries(manager, id)
   }),
 
-  define('law 5: an answer, a deadline and a stop at the same time settle a pending once', async scene => {
+  define('law 5: an answer, a deadline and a stop at the same time settle a pending once', async harness => {
     for (let round = 0; round < 5; round++) {
-      const id = scene.id(`race${round}`)
-      const [here, ada, bob] = await Promise.all([scene.process(), scene.process(), scene.process()])
+      const id = harness.id(`race${round}`)
+      const [here, ada, bob] = await Promise.all([harness.process(), harness.process(), harness.process()])
       const writer = await here.createWriter(id, R1)
       await writer.commit([{ type: 'tool-input-available', toolCallId: 'call-a', toolName: 't', input: 1 }, ask('a')])
       await Promise.all([
@@ -163,7 +163,7 @@ export const writerBehaviours: Behaviour[] = [
           return [{ type: 'tool-output-error', toolCallId: 'call-a', errorText: 'late', code: 'deadline' }]
         }),
       ])
-      const lines = await scene.lines(here, id)
+      const lines = await harness.lines(here, id)
       expect(lines.filter(line => /approval-response|output-error/.test(line))).toHaveLength(1)
       expect(lines.filter(line => line.includes('stop-requested'))).toHaveLength(1)
       expect(await here.endStream(id)).toBe('interrupted')
@@ -171,9 +171,9 @@ export const writerBehaviours: Behaviour[] = [
     }
   }),
 
-  define('law 5: a takeover that finds a stop keeps the shown text', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process(), await scene.process()]
+  define('law 5: a takeover that finds a stop keeps the shown text', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process(), await harness.process()]
     const dead = await here.createWriter(id, R1)
     await dead.commit([])
     await dead.write(delta('shown')).appended
@@ -185,9 +185,9 @@ export const writerBehaviours: Behaviour[] = [
     await expectTicketFromEntries(there, id)
   }),
 
-  define('a waiting run is due when its answer arrives, from any process', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process(), await scene.process()]
+  define('a waiting run is due when its answer arrives, from any process', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process(), await harness.process()]
     const writer = await here.createWriter(id, R1)
     await writer.commit([clientCall('c1')])
     await here.pauseStream(id)
@@ -198,7 +198,7 @@ export const writerBehaviours: Behaviour[] = [
     expect(await here.due(PROGRAMS, 1000)).toContain(id)
     expect(await there.resumeStream(id)).toBe(true)
     await there.endStream(id)
-    expect((await scene.lines(here, id)).slice(-4)).toEqual([
+    expect((await harness.lines(here, id)).slice(-4)).toEqual([
       'ada: tool-output-available c1',
       'run-resumed',
       'finish',
@@ -207,9 +207,9 @@ export const writerBehaviours: Behaviour[] = [
     await expectTicketFromEntries(there, id)
   }),
 
-  define('law 5: a notification is due for drivers, and one of many claims it', async scene => {
-    const id = scene.id()
-    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
+  define('law 5: a notification is due for drivers, and one of many claims it', async harness => {
+    const id = harness.id()
+    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => harness.process()))
     const manager = here as StreamManager
     const writer = await manager.createWriter(id, R1)
     await writer.commit([clientCall('c1')])
@@ -229,9 +229,9 @@ export const writerBehaviours: Behaviour[] = [
     await expectTicketFromEntries(manager, id)
   }),
 
-  define('law 6: large values are stored as blobs and resolved in every process', async scene => {
-    const id = scene.id()
-    const [here, there] = [await scene.process({ blobBytes: 1000 }), await scene.process()]
+  define('law 6: large values are stored as blobs and resolved in every process', async harness => {
+    const id = harness.id()
+    const [here, there] = [await harness.process({ blobBytes: 1000 }), await harness.process()]
     const writer = await here.createWriter(id, R1)
     const context = { text: '語'.repeat(5000), nul: '\u0000', lone: '\ud800' }
     await writer.commit([
@@ -246,9 +246,9 @@ export const writerBehaviours: Behaviour[] = [
     expect(await writer.commit([])).toMatchObject({ first: log.length + 1 })
   }),
 
-  define('any text is returned unchanged', async scene => {
-    const id = scene.id('id with ☃, "quotes" and \\')
-    const manager = await scene.process()
+  define('any text is returned unchanged', async harness => {
+    const id = harness.id('id with ☃, "quotes" and \\')
+    const manager = await harness.process()
     const writer = await manager.createWriter(id, R1)
     const texts = ['\u0000', '\u2028', '😀', '\ud83d', '\\', '"', '語', '\r\n', '{}', 'á', 'a\u0301']
     for (const [i, text] of texts.entries()) writer.write(delta(text, `${i}`))

@@ -264,7 +264,7 @@ export class BatchReader {
       if (cursor.incarnation === undefined && cursor.sequence === 0) return undefined
       throw new TruncatedError(
         'incarnation',
-        `the log ${streamId} does not exist: read from its start without a cursor`,
+        `the log ${streamId} does not exist: omit the cursor to wait for it`,
         0,
         0,
       )
@@ -273,7 +273,7 @@ export class BatchReader {
     if (truncated !== null)
       throw new TruncatedError(
         truncated,
-        `the log ${streamId} no longer has this cursor: start from a snapshot`,
+        `the cursor is no longer valid in the log ${streamId}: start from a snapshot`,
         head,
         floor,
       )
@@ -404,7 +404,7 @@ export class BatchReader {
       : undefined
     const mayBeOver = runId !== undefined && run?.runId !== runId && from >= floor
     if (retractions === undefined && !mayBeOver) return
-    // No entry of a run precedes its request. The step that a cut goes back to may, so `onCut: 'throw'` reads from
+    // No entry of a run precedes its request. The step that a rewind goes back to may, so `onCut: 'throw'` reads from
     // the floor.
     const isOfRun = runId !== undefined && !throws
     const requestedAt = (isOfRun && (await this.#call(() => this.#source.requestOf(runId)))?.last) || 0
@@ -421,7 +421,7 @@ export class BatchReader {
     // If there is more, at least one page is read: it verifies that the request is in this log.
     const rest = Math.max(next.at(-1)?.last ?? from, Math.min(requestedAt, end - 1))
     await this.#forEachEntry(rest, end, floor, entry => retractions.add(entry))
-    // For a run that started before the cursor and was cut later, its start decides which entries stay.
+    // For a run that started before the cursor and was rewound later, its start decides which entries stay.
     const low = Math.max(floor, requestedAt, retractions.lowestRewind)
     if (!throws) await this.#forEachEntry(low, from, floor, entry => retractions.addRunStart(entry))
     this.#retractions = retractions

@@ -261,7 +261,7 @@ describe('a snapshot', () => {
   const cut = (world: World, toSequence: number | undefined) =>
     world.manager.append(ID, 'ada', request(`to-${toSequence}`, { cut: { toSequence, reason: 'edit' } }))
 
-  test('law 12: refuses a cut to before everything that can still be folded', async () => {
+  test('law 12: refuses a rewind to before everything that can still be folded', async () => {
     const world = new World()
     const starts = await turns(world)
     expect(await cut(world, starts[1])).toEqual({ outcome: 'refused', reason: 'gone' })
@@ -269,7 +269,7 @@ describe('a snapshot', () => {
     expect((await cut(world, starts[2])).outcome).toBe('appended')
   })
 
-  test('law 12: the snapshots for a waiting cut are kept until it is made', async () => {
+  test('law 12: keeps the snapshots for a waiting rewind until it is made', async () => {
     const world = new World()
     const starts = await turns(world)
     const at = starts[8] as number

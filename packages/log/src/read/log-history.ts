@@ -269,8 +269,7 @@ export class LogHistory {
       : this.at(streamId, sequence).then(log => log.share()))
     const body = JSON.stringify({ view, ticket, drafts })
     const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
-    // A waiting cut was admitted because a snapshot below it exists, so no snapshot is dropped before the cut is
-    // made.
+    // A waiting rewind was admitted because a snapshot below it exists, so no snapshot is dropped before it is made.
     const now = await this.head(streamId)
     const isCutWaiting = ticketOf(now?.ticket ?? '').requests.some(({ cut }) => cut !== undefined)
     // Nor is one that a trim is about to rely on.

@@ -1,5 +1,5 @@
 // The points to which a session can be rewound (law 3): before the start of a turn, or at a checkpoint of a main lane while no call,
-// pending or other lane was open, and only if no earlier cut retracted that sequence.
+// pending or other lane was open, and only if no earlier rewind retracted that sequence.
 
 import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
 import { MAIN_LANE } from '@millrace/protocol/internal'

@@ -1,5 +1,5 @@
 // How far a log may be trimmed (law 12): never past the start of an unfinished run, a waiting request, or the
-// sequence to which a waiting request cuts; and never without a snapshot at the new floor.
+// sequence to which a waiting request rewinds; and never without a snapshot at the new floor.
 
 import { type Entry, isRewind, type View } from '@millrace/protocol'
 import type { LogHistory } from '../read/log-history.ts'
@@ -35,7 +35,7 @@ export async function trim(
     const floor = await outsideRewinds(history, streamId, page, allowed)
     if (floor <= page.floor) return page.floor
     await history.storeSnapshot(streamId, floor)
-    // A cut that was requested meanwhile may need the dropped entries: then decide again.
+    // A rewind that was requested meanwhile may need the dropped entries: then decide again.
     if (await call(() => store.trim(streamId, floor, page.version))) return floor
   }
 }

@@ -186,7 +186,7 @@ describe('guest entries admitted by the ticket', () => {
     expect(refused(then(open(), entryBy(R1, finished)), request('r1'))).toBe('already-settled')
   })
 
-  test('admits one waiting cut, also while a run is open or requested', () => {
+  test('admits one waiting rewind, also while a run is open or requested', () => {
     const ticket = open()
     expect(refused(ticket, request('r2', CUT))).toBeUndefined()
     const waiting = then(ticket, entryBy(ADA, request('r2', CUT)))

@@ -20,8 +20,8 @@ import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.
  * - `claimed`: another client has claimed the call, or another process the notice.
  * - `ended`: there is no such run or request to stop.
  * - `busy`: a run is open or requested.
- * - `cut-waiting`: another cut waits already.
- * - `gone`: there is nothing to cut at that sequence.
+ * - `cut-waiting`: another rewind waits already.
+ * - `gone`: the session cannot be rewound to that sequence.
  * - `full`: too many requests wait.
  * - `moved`: the ticket is not the one on which the entry was decided.
  */

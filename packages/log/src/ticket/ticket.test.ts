@@ -206,7 +206,7 @@ describe('the ticket', () => {
     })
   })
 
-  test('requests that cut or interrupt precede waiting ones, in their own order, and stop the open run', () => {
+  test('requests that rewind or interrupt precede waiting ones, in their own order, and stop the open run', () => {
     const cut = { cut: { toSequence: 1, reason: 'edit' } }
     const ticket = after(
       entryBy(R1, started),

@@ -232,7 +232,7 @@ function enqueue(requests: readonly TicketRequest[], request: TicketRequest): Ti
   return [...requests.filter(isUrgent), request, ...requests.filter(other => !isUrgent(other))]
 }
 
-/** Whether a request stops the open run: it cuts, or it asks for the stop. */
+/** Whether a request stops the open run: it rewinds, or it asks for the stop. */
 const isUrgent = ({ cut, stops }: TicketRequest): boolean => cut !== undefined || stops === true
 
 /** The pending that a writer's chunk opens, if any. */

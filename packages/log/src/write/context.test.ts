@@ -299,7 +299,7 @@ describe('a request that resumes a run', () => {
     const { runs } = (await world.manager.view(ID)).view
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
     expect((await world.lines()).slice(-5)).toEqual(['rewind', 'run-started', 'message', 'run-resumed', 'run-context'])
-    // A retry cuts just before the `run-started` of the run, even if a rewind precedes that.
+    // A retry rewinds to just before the `run-started` of the run, even if a rewind precedes that.
     expect(runs.find(({ runId }) => runId === 'r1')).toMatchObject({ at: head - 3, resumes: 'r0' })
     await world.manager.endStream(ID)
     await world.manager.close()

@@ -38,7 +38,7 @@ export interface GuestSettings {
   readonly maxEntryBytes: number
   readonly maxBlobBytes: number
   readonly call: StoreCall
-  /** Whether the session can be cut at this sequence (law 3). */
+  /** Whether the session can be rewound to this sequence (law 3). */
   canRewindTo(streamId: string, toSequence: number): Promise<boolean>
 }
 

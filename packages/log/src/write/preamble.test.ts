@@ -6,8 +6,8 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 const R2 = { runId: 'r2', agentType: 'assistant' }
 const hello = { messageId: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as const
 
-/** A run of a dead writer with three drafts, one of them of a child, and one committed lane. */
-async function orphan(world: World) {
+/** Leaves a run of a dead writer with three drafts, one of them of a child, and one committed lane. */
+async function orphanRun(world: World) {
   const dead = await world.writer()
   const tool = dead.lane({ lane: 'tool' })
   const child = dead.lane({ lane: 'child', agentId: 'sub', agentType: 'researcher' })
@@ -130,7 +130,7 @@ describe('the first batch of a writer', () => {
     expect((await world.manager.view(ID)).view.messages).toMatchObject([{ id: 'm1' }])
   })
 
-  test('requires a waiting cut to go first, and makes it in the batch that starts its run', async () => {
+  test('refuses a run while a rewind of another run waits, and rewinds in the batch that starts that run', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([{ type: 'message', messageId: 'm', role: 'user', parts: [] }])
@@ -165,7 +165,7 @@ describe('the first batch of a writer', () => {
 
   test('law 4: takes over from a dead writer, and discards its drafts, each on its own lane', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     await world.clock.advance(30_000)
     const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
     nextWriter.write(delta('whole', '9'))
@@ -197,7 +197,7 @@ describe('the first batch of a writer', () => {
 
   test('law 5: a takeover that finds a stop keeps the drafts that readers have seen', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     await world.manager.append(ID, 'ada', stop('r1'))
     const other = world.process()
     const nextWriter = await other.createWriter(ID, { ...R1, takeover: true })
@@ -209,7 +209,7 @@ describe('the first batch of a writer', () => {
 
   test('law 5: keeps the drafts also if the stop arrives before the first batch of the takeover', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     const other = world.process()
     const nextWriter = await other.createWriter(ID, { ...R1, takeover: true })
     const held = world.tap.hold('append')
@@ -232,7 +232,7 @@ describe('the first batch of a writer', () => {
 
   test('an interrupting request counts as a stop too', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'interrupt-previous' }))
     const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
     expect(await nextWriter.commit([])).toMatchObject({ outcome: 'moved' })
@@ -242,7 +242,7 @@ describe('the first batch of a writer', () => {
 
   test('discards the drafts that another writer left in a paused run', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     await world.clock.advance(30_000)
     await world.manager.close()
     const other = world.process()
@@ -293,7 +293,7 @@ describe('begin', () => {
 
   test('law 4: takes a run over, and discards its open drafts', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
     expect(await nextWriter.begin()).toBe(true)
     expect(await texts(world)).toEqual(['kept', 'done'])
@@ -302,7 +302,7 @@ describe('begin', () => {
 
   test('law 5: writes nothing if the run that it takes over must stop, and keeps the drafts', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     const before = await world.lines()
     await world.manager.append(ID, 'ada', stop('r1'))
     const manager = world.process()
@@ -317,7 +317,7 @@ describe('begin', () => {
 
   test('law 5: writes nothing also if the stop arrives while its append is in flight', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     const before = await world.lines()
     const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
     const held = world.tap.hold('append')
@@ -331,7 +331,7 @@ describe('begin', () => {
 
   test('ignores a stop that was withdrawn with its request', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     await world.manager.append(ID, 'ada', request('q', { whenBusy: 'interrupt-previous' }))
     const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })
     expect(await nextWriter.begin()).toBe(false)
@@ -355,7 +355,7 @@ describe('begin', () => {
 
   test('law 5: a large batch, whose preamble is sent first, adds nothing to a run that must stop', async () => {
     const world = new World()
-    await orphan(world)
+    await orphanRun(world)
     await world.manager.append(ID, 'ada', stop('r1'))
     const before = await world.lines()
     const nextWriter = await world.process().createWriter(ID, { ...R1, takeover: true })

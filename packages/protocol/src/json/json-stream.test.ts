@@ -247,7 +247,7 @@ describe('the partial value', () => {
     })
     for (let i = 0; i < text.length; i += 4) {
       stream.push(text.slice(i, i + 4))
-      if (!isContainer(stream.value)) throw new Error('no partial value')
+      if (!isContainer(stream.value)) throw new Error(`expected a partial value, found ${stream.value}`)
     }
     expect(stream.end()).toBe(true)
     expect(grown).toBe(100_000 * 20)

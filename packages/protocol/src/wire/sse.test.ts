@@ -79,27 +79,27 @@ describe('SSE on the wire', () => {
   })
 
   describe('compared with eventsource-parser', () => {
-    class Texts extends SseDecoder {
+    class FrameTextDecoder extends SseDecoder {
       readonly texts: string[] = []
       protected override frame(text: string): void {
         this.texts.push(text)
       }
     }
 
-    function both(pieces: string[]) {
-      const seen = { texts: [] as string[], comments: 0 }
+    function decodeWithBoth(pieces: string[]) {
+      const theirs = { texts: [] as string[], comments: 0 }
       const parser = createParser({
-        onEvent: ({ data }) => seen.texts.push(data),
-        onComment: () => seen.comments++,
+        onEvent: ({ data }) => theirs.texts.push(data),
+        onComment: () => theirs.comments++,
       })
       let comments = 0
-      const decoder = new Texts({ onFrame: () => {}, onHeartbeat: () => comments++ })
+      const decoder = new FrameTextDecoder({ onFrame: () => {}, onHeartbeat: () => comments++ })
       for (const piece of pieces) {
         parser.feed(piece)
         decoder.push(piece)
       }
       decoder.end()
-      return { ours: { texts: decoder.texts, comments }, theirs: seen }
+      return { ours: { texts: decoder.texts, comments }, theirs }
     }
 
     const lineEnd = fc.constantFrom('\n', '\n', '\r\n', '\r')
@@ -121,7 +121,7 @@ describe('SSE on the wire', () => {
       fc.assert(
         fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), (text, offsets) => {
           const cuts = [...offsets.map(cut => cut % (text.length + 1)), 0, text.length].sort((a, b) => a - b)
-          const { ours, theirs } = both(cuts.slice(1).map((end, i) => text.slice(cuts[i], end)))
+          const { ours, theirs } = decodeWithBoth(cuts.slice(1).map((end, i) => text.slice(cuts[i], end)))
           expect(ours).toEqual(theirs)
           events += ours.texts.length
         }),
@@ -149,7 +149,7 @@ describe('SSE on the wire', () => {
         const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
           text.slice(i * size, i * size + size),
         )
-        const { ours, theirs } = both(pieces)
+        const { ours, theirs } = decodeWithBoth(pieces)
         expect(ours).toEqual(theirs)
       }
     })

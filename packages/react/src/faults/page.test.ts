@@ -230,10 +230,10 @@ test.each(Array.from({ length: scheduleCount(3) }, (_, n) => from + n))(
     try {
       await play(seed)
     } catch (error) {
-      const again = `npm run chaos -- --runs 1 --seed ${seed} packages/react/src/faults/page`
-      reportFailed({ seed, again })
+      const replayCommand = `npm run chaos -- --runs 1 --seed ${seed} packages/react/src/faults/page`
+      reportFailed({ seed, again: replayCommand })
       const failure = error instanceof Error ? error : new Error(String(error))
-      failure.message = `${failure.message}\n  to play it again: ${again}`
+      failure.message = `${failure.message}\n  to play it again: ${replayCommand}`
       throw failure
     }
   },

@@ -199,7 +199,7 @@ const KIND_NAMES = { approval: 'an approval', 'client-tool': 'a tool-result', in
 
 /**
  * Checks an answer against the pending: the shown input, the offered options, the schema of the output.
- * @throws {RunError} `answer_invalid` if it does not fit.
+ * @throws {RunError} `answer_invalid` if it does not match.
  */
 export async function checkMatchesPending(
   view: View,
@@ -231,7 +231,9 @@ async function answerProblem(
   const pending = view.pendings.find(({ kind, id }) => kind === PENDING_KINDS[answer.kind] && id === answer.id)
   if (answer.kind === 'tool-result' && pending?.kind === 'client-tool' && 'output' in answer) {
     const checked = schema && (await validate(schema, answer.output))
-    return checked && 'problem' in checked ? `the output does not fit: ${checked.problem}` : undefined
+    return checked && 'problem' in checked
+      ? `the output does not match the schema of the tool: ${checked.problem}`
+      : undefined
   }
   if (answer.kind === 'interrupt' && pending?.kind === 'interrupt')
     return responseProblem(pending.interrupt, answer.response)
@@ -244,7 +246,7 @@ export function partOfApproval({ messages }: View, approvalId: string): ToolPart
   return messages.flatMap(({ parts }) => parts.filter(matches)).at(-1)
 }
 
-/** Why a response does not fit an interrupt; undefined if it fits. */
+/** Why a response does not match an interrupt. Undefined if it matches. */
 export function responseProblem({ input }: Interrupt, response: Json): string | undefined {
   switch (input.kind) {
     case 'text':

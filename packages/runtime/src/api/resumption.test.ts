@@ -127,7 +127,7 @@ describe('resuming an interrupted run', () => {
     expect(await textsOf(runtime, 's')).toEqual(['go', 'step 1. ', 'step 2. done'])
   })
 
-  test('from-checkpoint without a run: resumes the run that made the checkpoint, and cuts later turns', async () => {
+  test('from-checkpoint without a run: resumes the run that made the checkpoint, and rewinds later turns', async () => {
     const runtime = testRuntime({ agents: [counter] })
     for (const runId of ['r1', 'r2', 'r3'])
       await (await runtime.start({ agent: counter, input: runId, session: 's', runId })).result()

@@ -54,7 +54,7 @@ export function patient({ opened }: Gate, modelCalls: (prompt: string) => void =
     provider: 'test',
     modelId: 'patient',
     supportedUrls: {},
-    doGenerate: () => Promise.reject(new Error('it only streams')),
+    doGenerate: () => Promise.reject(new Error('doGenerate is not supported: use doStream')),
     async doStream({ abortSignal, prompt }) {
       modelCalls(JSON.stringify(prompt))
       const parts = partsOf(opened)

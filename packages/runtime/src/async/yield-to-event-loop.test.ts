@@ -71,7 +71,7 @@ test('stops a model whose stream never pauses', async () => {
       provider: 'test',
       modelId: 'endless',
       supportedUrls: {},
-      doGenerate: () => Promise.reject(new Error('it only streams')),
+      doGenerate: () => Promise.reject(new Error('doGenerate is not supported: use doStream')),
       doStream: async () => ({
         stream: new ReadableStream<LanguageModelV4StreamPart>({
           pull(controller) {

@@ -60,7 +60,7 @@ export function checkCount(name: string, field: string, value: number, min: numb
 }
 
 /**
- * @throws {ValidationError} if the initial state does not fit its schema. Asynchronous schemas are not checked here.
+ * @throws {ValidationError} if the initial state does not match its schema. Asynchronous schemas are not checked here.
  */
 export function checkState(name: string, stateSchema: Schema | undefined, initialState: JsonObject | undefined): void {
   if (stateSchema === undefined) return

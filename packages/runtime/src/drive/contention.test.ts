@@ -168,7 +168,7 @@ test.each(OUTAGE_STARTS)(
     const owner = processes.process(500)
     await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === type)
     owner.connection.before = ({ method }) => {
-      if (method === 'read') throw new LogError('unavailable', 'the store is out of reach')
+      if (method === 'read') throw new LogError('unavailable', 'the store is unreachable')
     }
     await cluster.clock.advance(5 * LEASE_MS)
     owner.connection.before = undefined

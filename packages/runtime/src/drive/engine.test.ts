@@ -21,7 +21,7 @@ test('polls four times a second, also while the store is unavailable', async () 
   engine.start(
     driving({
       async due() {
-        if (++looks % 2 === 0) throw new Error('out of reach')
+        if (++looks % 2 === 0) throw new Error('the store is unreachable')
         return []
       },
     }),

@@ -8,15 +8,15 @@ const NEXT = 'r2'
 const SESSION = 's'
 
 /** A session with a requested run, and a driver that the test starts. */
-class Scene {
+class Harness {
   readonly cluster = new VirtualCluster()
   readonly calls = new Calls()
   readonly server = this.cluster.process(() => [], { engine: false })
 
-  static async open(): Promise<Scene> {
-    const scene = new Scene()
-    await scene.server.runtime.start({ session: SESSION, runId: RUN, agent: 'agent:helper@1', input: 'How warm?' })
-    return scene
+  static async open(): Promise<Harness> {
+    const harness = new Harness()
+    await harness.server.runtime.start({ session: SESSION, runId: RUN, agent: 'agent:helper@1', input: 'How warm?' })
+    return harness
   }
 
   driver(): Process {
@@ -54,10 +54,10 @@ class Scene {
 
 /** Number of store calls of an undisturbed driver. */
 async function countCalls(): Promise<number> {
-  const scene = await Scene.open()
-  const driver = scene.driver()
-  expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
-  expect(textOf(await scene.cluster.view(SESSION), RUN)).toBe(FULL_ANSWER)
+  const harness = await Harness.open()
+  const driver = harness.driver()
+  expect(await harness.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(textOf(await harness.cluster.view(SESSION), RUN)).toBe(FULL_ANSWER)
   return driver.connection.calls
 }
 
@@ -72,7 +72,7 @@ async function instants(offset: number): Promise<readonly number[]> {
 }
 
 /** Expects the requested end after everything that was shown before the stop. */
-async function expectStopped({ cluster }: Scene, at: number, where: string): Promise<void> {
+async function expectStopped({ cluster }: Harness, at: number, where: string): Promise<void> {
   await expectOneEnd(cluster, SESSION, RUN)
   const shown = textOf(await cluster.view(SESSION, at), RUN)
   const view = await cluster.view(SESSION)
@@ -87,23 +87,23 @@ test.each(['before', 'after'] as const)(
   async when => {
     let stops = 0
     for (const n of await instants(when === 'before' ? 0 : 1)) {
-      const scene = await Scene.open()
+      const harness = await Harness.open()
       let at: number | undefined
-      const driver = await scene.disturbed(
+      const driver = await harness.disturbed(
         n,
         async () => {
-          at = await scene.stop()
+          at = await harness.stop()
         },
         when,
       )
-      await scene.cluster.clock.advance(1000)
-      if (!(await scene.hasStarted(RUN))) continue
+      await harness.cluster.clock.advance(1000)
+      if (!(await harness.hasStarted(RUN))) continue
       if (at === undefined) {
-        expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+        expect(await harness.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
         continue
       }
       stops++
-      await expectStopped(scene, at, `call ${n}`)
+      await expectStopped(harness, at, `call ${n}`)
       expect(driver.logged).toEqual([])
     }
     expect(stops).toBeGreaterThan(0)
@@ -113,79 +113,79 @@ test.each(['before', 'after'] as const)(
 test('laws 5 and 7: a stop during a crash of the owner is executed by the next driver, and the shown text stays', async () => {
   let stops = 0
   for (const n of await instants(2)) {
-    const scene = await Scene.open()
+    const harness = await Harness.open()
     let at: number | undefined
-    await scene.disturbed(n, async owner => {
-      at = await scene.stop()
+    await harness.disturbed(n, async owner => {
+      at = await harness.stop()
       owner.kill()
     })
-    scene.driver()
-    await scene.cluster.clock.advance(3000)
-    if (!(await scene.hasStarted(RUN))) continue
+    harness.driver()
+    await harness.cluster.clock.advance(3000)
+    if (!(await harness.hasStarted(RUN))) continue
     if (at === undefined) {
-      expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+      expect(await harness.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
       continue
     }
     stops++
-    await expectStopped(scene, at, `call ${n}`)
+    await expectStopped(harness, at, `call ${n}`)
   }
   expect(stops).toBeGreaterThan(0)
 })
 
 test('a request that interrupts stops the run at any call, and its own run follows', async () => {
   for (const n of await instants(0)) {
-    const scene = await Scene.open()
+    const harness = await Harness.open()
     let at = 0
-    await scene.disturbed(n, async () => {
-      await scene.server.runtime.start({
+    await harness.disturbed(n, async () => {
+      await harness.server.runtime.start({
         session: SESSION,
         runId: NEXT,
         agent: 'agent:helper@1',
         input: 'And now?',
         whenBusy: 'interrupt-previous',
       })
-      at = (await scene.cluster.manager.getInfo(SESSION))?.head ?? 0
+      at = (await harness.cluster.manager.getInfo(SESSION))?.head ?? 0
     })
-    expect(await scene.cluster.waitForEnd(SESSION, NEXT)).toBe('completed')
-    await expectOneEnd(scene.cluster, SESSION, NEXT)
-    const view = await scene.cluster.view(SESSION)
+    expect(await harness.cluster.waitForEnd(SESSION, NEXT)).toBe('completed')
+    await expectOneEnd(harness.cluster, SESSION, NEXT)
+    const view = await harness.cluster.view(SESSION)
     const first = view.runs.find(({ runId }) => runId === RUN)
     if (first?.status === 'completed') expect(textOf(view, RUN)).toBe(FULL_ANSWER)
-    else if (first?.status === 'interrupted') await expectStopped(scene, at, `call ${n}`)
+    else if (first?.status === 'interrupted') await expectStopped(harness, at, `call ${n}`)
     // The last request goes first if neither run had started.
-    else expect(await scene.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+    else expect(await harness.cluster.waitForEnd(SESSION, RUN)).toBe('completed')
   }
 })
 
 test('law 3: a rewind stops the run at any call, and its own run starts after the end', async () => {
   let cuts = 0
   for (const n of await instants(1)) {
-    const scene = await Scene.open()
+    const harness = await Harness.open()
     let isAsked = false
     let at = 0
-    await scene.disturbed(n, async () => {
-      if (!(await scene.hasStarted(RUN))) return
-      await scene.server.runtime.retry(SESSION, RUN, { runId: NEXT })
+    await harness.disturbed(n, async () => {
+      if (!(await harness.hasStarted(RUN))) return
+      await harness.server.runtime.retry(SESSION, RUN, { runId: NEXT })
       isAsked = true
-      at = (await scene.cluster.manager.getInfo(SESSION))?.head ?? 0
+      at = (await harness.cluster.manager.getInfo(SESSION))?.head ?? 0
     })
-    expect(['completed', 'interrupted']).toContain(await scene.cluster.waitForEnd(SESSION, RUN))
+    expect(['completed', 'interrupted']).toContain(await harness.cluster.waitForEnd(SESSION, RUN))
     if (!isAsked) continue
     cuts++
-    expect(await scene.cluster.waitForEnd(SESSION, NEXT)).toBe('completed')
-    const entries = await scene.cluster.entries(SESSION)
+    expect(await harness.cluster.waitForEnd(SESSION, NEXT)).toBe('completed')
+    const entries = await harness.cluster.entries(SESSION)
     const end = entries.find(isEndOf(RUN))?.sequence ?? 0
     const rewinds = entries.filter(({ chunk }) => chunk.type === 'rewind')
     expect(rewinds.map(({ sequence }) => sequence > end)).toEqual([true])
-    const shown = textOf(await scene.cluster.view(SESSION, at), RUN)
-    expect(textOf(await scene.cluster.view(SESSION, end), RUN).startsWith(shown)).toBe(true)
-    expect(textOf(await scene.cluster.view(SESSION), NEXT)).toBe(FULL_ANSWER)
+    const shown = textOf(await harness.cluster.view(SESSION, at), RUN)
+    expect(textOf(await harness.cluster.view(SESSION, end), RUN).startsWith(shown)).toBe(true)
+    expect(textOf(await harness.cluster.view(SESSION), NEXT)).toBe(FULL_ANSWER)
   }
   expect(cuts).toBeGreaterThan(0)
 })
 
 /** The result of a run whose stop was withdrawn: the complete answer, unless it had ended. */
-async function expectWholeOrStopped({ cluster, calls }: Scene, where: string): Promise<string> {
+async function expectWholeOrStopped({ cluster, calls }: Harness, where: string): Promise<string> {
   const status = await cluster.waitForEnd(SESSION, RUN)
   await expectOneEnd(cluster, SESSION, RUN)
   const view = await cluster.view(SESSION)
@@ -204,8 +204,8 @@ async function expectWholeOrStopped({ cluster, calls }: Scene, where: string): P
   return status
 }
 
-const interrupting = (scene: Scene) =>
-  scene.server.runtime.start({
+const interrupting = (harness: Harness) =>
+  harness.server.runtime.start({
     session: SESSION,
     runId: NEXT,
     agent: 'agent:helper@1',
@@ -217,18 +217,18 @@ test('a stop that is withdrawn at any call ends the run or lets it complete', as
   const statuses = new Set<string>()
   for (const n of await instants(2)) {
     for (const later of [0, 1, 2]) {
-      const scene = await Scene.open()
+      const harness = await Harness.open()
       let isOpen = false
-      const driver = await scene.disturbed(n, async ({ connection }) => {
-        isOpen = await scene.hasStarted(RUN)
+      const driver = await harness.disturbed(n, async ({ connection }) => {
+        isOpen = await harness.hasStarted(RUN)
         if (!isOpen) return
-        await interrupting(scene)
-        const takeBack = () => scene.server.runtime.stop(SESSION, NEXT)
+        await interrupting(harness)
+        const takeBack = () => harness.server.runtime.stop(SESSION, NEXT)
         if (later === 0) await takeBack()
         else connection.before = async call => void (call.n === n + later && (await takeBack()))
       })
       if (!isOpen) continue
-      statuses.add(await expectWholeOrStopped(scene, `call ${n}, ${later} later`))
+      statuses.add(await expectWholeOrStopped(harness, `call ${n}, ${later} later`))
       expect(driver.logged.filter(({ level }) => level === 'error')).toEqual([])
     }
   }
@@ -239,18 +239,19 @@ test('law 4: a stop that is withdrawn during a takeover leaves no drafts', async
   const statuses = new Set<string>()
   for (const draft of ['text-delta', 'tool-output-available']) {
     for (const [come, leaveAt] of everyNth(moments(14, 5), STEP)) {
-      const scene = await Scene.open()
-      const owner = scene.driver()
-      await scene.cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === draft)
+      const harness = await Harness.open()
+      const owner = harness.driver()
+      await harness.cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === draft)
       owner.kill()
-      const nextProcess = scene.driver()
+      const nextProcess = harness.driver()
       let calls = 0
       nextProcess.connection.before = async ({ method }) => {
         if (method === 'due') return
-        if (++calls === come && (await scene.cluster.manager.getInfo(SESSION))?.ticket.run) await interrupting(scene)
-        if (calls === leaveAt) await scene.server.runtime.stop(SESSION, NEXT).catch(() => false)
+        if (++calls === come && (await harness.cluster.manager.getInfo(SESSION))?.ticket.run)
+          await interrupting(harness)
+        if (calls === leaveAt) await harness.server.runtime.stop(SESSION, NEXT).catch(() => false)
       }
-      statuses.add(await expectWholeOrStopped(scene, `${draft}, from call ${come} to ${leaveAt}`))
+      statuses.add(await expectWholeOrStopped(harness, `${draft}, from call ${come} to ${leaveAt}`))
     }
   }
   expect([...statuses].sort()).toEqual(['completed', 'interrupted'])

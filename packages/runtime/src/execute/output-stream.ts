@@ -49,7 +49,7 @@ export interface AnswerSink {
   invalidate(reason: string): Chunk[]
   /**
    * Ends an answer without tool calls: writes the remaining chunks and returns the document, if there is one.
-   * @throws {MillraceError} if the document does not fit the schema.
+   * @throws {MillraceError} if the document does not match the schema.
    */
   endWithDocument(write: (chunk: Chunk) => PromiseLike<void>): Promise<Json | undefined>
 }
@@ -150,7 +150,8 @@ export class OutputStream implements AnswerSink {
     const { schema, identity, field, isFinal } = this.#settings
     const document = this.#document()
     const checked = 'problem' in document ? document : await validate(schema, document.value)
-    if ('problem' in checked) throw outputInvalid('the answer does not fit the output', new OutputProblem(checked))
+    if ('problem' in checked)
+      throw outputInvalid('the answer does not match the output schema', new OutputProblem(checked))
     const value = toJson(checked.value, notJsonError)
     const data = field === undefined ? value : (Object(value) as { readonly [key: string]: Json })[field]
     if (identity && data !== undefined && (isFinal?.(value) ?? true)) {
@@ -196,7 +197,7 @@ class OutputProblem extends Error {
   }
 }
 
-/** The error for an answer that does not fit. Retryable: the model may correct it. */
+/** The error for an answer that does not match the output schema. Retryable: the model may correct it. */
 export const outputInvalid = (message: string, cause: unknown): MillraceError =>
   new MillraceError('output_invalid', message, { retryable: true, cause })
 

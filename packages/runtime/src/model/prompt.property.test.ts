@@ -77,7 +77,7 @@ const chunk = fc.oneof(
   { weight: 2, arbitrary: turn },
 )
 
-/** A log that says these: each run begins where the one before it ended. */
+/** A log with these chunks: each run begins where the one before it ended. */
 function logOf(chunks: readonly { readonly type: string; readonly isEnd?: boolean }[]): Entry[] {
   const entries: Entry[] = []
   let run = 0

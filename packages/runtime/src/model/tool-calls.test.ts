@@ -108,7 +108,13 @@ describe('calls', () => {
 
   const REFUSED: readonly (readonly [string, string, string, RegExp, unknown])[] = [
     ['an input that is not JSON', 'look', '{"city":', /^the input is not JSON: /, '{"city":'],
-    ['an input that does not match the schema', 'look', '{"city":1}', /^the input does not fit: city: /, { city: 1 }],
+    [
+      'an input that does not match the schema',
+      'look',
+      '{"city":1}',
+      /^the input does not match its schema: city: /,
+      { city: 1 },
+    ],
     ['an unknown tool', 'see', '{"a":1}', /^there is no tool see, expected one of look, note, search$/, { a: 1 }],
   ]
   for (const [name, toolName, input, errorText, partialInput] of REFUSED) {
@@ -226,7 +232,7 @@ describe('calls', () => {
     const errors = chunks.filter(chunk => chunk.type === 'tool-input-error')
     expect(errors.map(({ errorText }) => errorText.slice(0, 25))).toEqual([
       'the input exceeds the siz',
-      'the input does not fit: c',
+      'the input does not match ',
       'the input is not JSON: Un',
     ])
     for (const { partialInput } of errors) expect((partialInput as string).length).toBe(1000)

@@ -140,7 +140,8 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     let parsedInput: unknown
     if (tool && tool.executor !== 'provider') {
       const checked = await validate(tool.inputSchema, deepCopy(parsed.value))
-      if ('problem' in checked) return this.#reject(call, `the input does not fit: ${checked.problem}`, parsed.value)
+      if ('problem' in checked)
+        return this.#reject(call, `the input does not match its schema: ${checked.problem}`, parsed.value)
       parsedInput = checked.value
     }
     const chunk: Chunk = {

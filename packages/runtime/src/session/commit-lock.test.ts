@@ -83,7 +83,7 @@ test('starts a commit after the previous one, with a session that contains it', 
     seen.push(state)
     await writer.commit([{ type: 'state-snapshot', state: Number(state) + 1 }])
   }
-  const failed = lock.run(() => Promise.reject(new Error('no luck')))
+  const failed = lock.run(() => Promise.reject(new Error('the work fails')))
   const counts = [lock.run(count), lock.run(count)]
   const last = lock.runUnread(async () => {
     seen.push(session.state)
@@ -91,7 +91,7 @@ test('starts a commit after the previous one, with a session that contains it', 
   await lock.idle()
   // A commit without a read sees the session as of the last read.
   expect(seen).toEqual([0, 1, 1])
-  await expect(failed).rejects.toThrow('no luck')
+  await expect(failed).rejects.toThrow('the work fails')
   await Promise.all([...counts, last])
   expect((await session.current()).state).toBe(2)
   await writer.close()

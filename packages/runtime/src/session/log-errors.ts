@@ -5,7 +5,7 @@ import { MillraceError, RunError, ValidationError } from '../error/error.ts'
 
 /** The error for a session that does not exist. */
 export const sessionUnknown = (sessionId: string): RunError =>
-  new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
+  new RunError('session_unknown', `there is no session ${sessionId}: start a run to create it`)
 
 /** Whether an error says that the session does not exist. */
 export const isSessionUnknown = (error: unknown): boolean =>

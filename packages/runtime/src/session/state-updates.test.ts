@@ -140,7 +140,7 @@ test('reports a state that does not fit its schema to the model, and the run con
   expect([three, four]).toMatchObject([refused, refused])
   expect(resultsIn(modelCalls[1] as never)['c3']).toEqual({
     type: 'error-text',
-    value: expect.stringMatching(/^the state does not fit its schema: count: /),
+    value: expect.stringMatching(/^the state does not match its schema: count: /),
   })
 })
 
@@ -245,7 +245,7 @@ test('a rejected asynchronous update causes no unhandled rejection', async () =>
     inputSchema: none,
     execute: (_input, { updateState }) =>
       updateState((async () => {
-        throw new Error('nobody hears this')
+        throw new Error('a rejection without a handler')
       }) as never),
   })
   process.on('unhandledRejection', note)

@@ -59,7 +59,7 @@ export class StateUpdates {
     const after = this.#applyTo(before)
     const checked = schema && (await validate(schema, after))
     if (checked && 'problem' in checked) {
-      throw new ToolError(`the state does not fit its schema: ${checked.problem}`, {
+      throw new ToolError(`the state does not match its schema: ${checked.problem}`, {
         code: 'tool_state_refused',
         cause: checked.cause,
       })

@@ -71,10 +71,10 @@ describe('a sub-agent', () => {
     expect(timeAt(90, [...entries, [50, guest, answer('q1')]])).toBe(10)
     expect(timeAt(90, [...entries, [50, guest, answer('q1')], [60, guest, response('k1')]])).toBe(40)
     // It is active while a model streams for another hook, and the interrupts stay open.
-    const speaks = [...entries, [50, on('main/c/z'), { type: 'step-start' }]] as const
-    expect(timeAt(90, speaks)).toBe(50)
-    expect(timeAt(90, [...speaks, [60, on('main/c/z'), { type: 'step-finish' }]])).toBe(20)
-    expect(timeAt(90, [...speaks, [60, on('main/c/z'), { type: 'step-discarded', reason: 'x' }]])).toBe(20)
+    const streaming = [...entries, [50, on('main/c/z'), { type: 'step-start' }]] as const
+    expect(timeAt(90, streaming)).toBe(50)
+    expect(timeAt(90, [...streaming, [60, on('main/c/z'), { type: 'step-finish' }]])).toBe(20)
+    expect(timeAt(90, [...streaming, [60, on('main/c/z'), { type: 'step-discarded', reason: 'x' }]])).toBe(20)
   })
 
   test('is active while any of its calls runs', () => {

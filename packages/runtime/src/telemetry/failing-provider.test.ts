@@ -40,7 +40,7 @@ function exercise(options: TelemetryOptions): string[] {
 }
 
 const hostile = (): never => {
-  throw new Error('I am hostile')
+  throw new Error('the hostile function throws')
 }
 
 /** Providers of which one method throws. */
@@ -140,7 +140,7 @@ test.each(Object.entries(managers))('runs the code exactly once with a context m
   const { work } = driveOf(new Telemetry(collector(), { warn() {}, error() {} }), helper)
   let runs = 0
   expect(work.within(() => ++runs)).toBe(1)
-  expect(() => work.within(hostile)).toThrow('I am hostile')
+  expect(() => work.within(hostile)).toThrow('the hostile function throws')
   expect(runs).toBe(1)
 })
 

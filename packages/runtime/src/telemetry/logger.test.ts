@@ -4,7 +4,7 @@ import { consoleLogger, type Logger, safeLogger } from './logger.ts'
 test('retries without the cause if a logger throws, and ignores a logger that always throws', () => {
   const collected: unknown[] = []
   const picky = (message: string, fields: object) => {
-    if ('cause' in fields) throw new Error('I choke')
+    if ('cause' in fields) throw new Error('the logger rejects a cause')
     collected.push([message, fields])
   }
   const { warn, error } = safeLogger({ warn: picky, error: picky })

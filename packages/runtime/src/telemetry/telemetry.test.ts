@@ -64,21 +64,21 @@ const options: LanguageModelV4CallOptions = {
   responseFormat: { type: 'json' },
 }
 
-/** A model call that is heard to its end. */
-function speak(work: AgentTelemetry, step = 1): void {
+/** Records a model call whose stream is received to its end. */
+function recordModelCall(work: AgentTelemetry, step = 1): void {
   const call = work.modelCall({ model, options, step, attempt: 1 })
   for (const part of parts) call.received(part)
   call.end()
 }
 
-/** A call of a tool, of which something is committed. */
-const use = (work: AgentTelemetry, committed: Chunk, step = 1) =>
+/** Records a tool call that is settled by a committed chunk. */
+const recordToolCall = (work: AgentTelemetry, committed: Chunk, step = 1) =>
   work.toolCall({ call, tool: undefined, step }).settle(committed)
 
 test('records the request, usage and finish reason of a model call', async () => {
   const collected = collector()
   const drive = driveOf(new Telemetry(collected, quiet), helper)
-  speak(drive.work)
+  recordModelCall(drive.work)
   drive.end({ status: 'completed', ms: 1500 })
   const chat = spanOf(collected.spans(), 'chat scripted')
   expect(chat.kind).toBe(SpanKind.CLIENT)
@@ -139,10 +139,10 @@ test('records the request, usage and finish reason of a model call', async () =>
 test('records metrics with the names, units and buckets of the conventions', async () => {
   const collected = collector()
   const drive = driveOf(new Telemetry(collected, quiet), helper, { isTakeover: true })
-  speak(drive.work)
+  recordModelCall(drive.work)
   drive.work.modelCall({ model, options, step: 2, attempt: 1 }).end(new ProviderError('provider_overloaded', 'no'))
-  use(drive.work, outputChunk(1), 2)
-  use(drive.work, errorChunk('tool_timeout', 'late'), 2)
+  recordToolCall(drive.work, outputChunk(1), 2)
+  recordToolCall(drive.work, errorChunk('tool_timeout', 'late'), 2)
   drive.end({ status: 'failed', code: 'provider_overloaded', ms: 1500 })
   driveOf(new Telemetry(collected, quiet), helper).end({ status: 'paused' })
   const metrics = await collected.metrics()
@@ -196,13 +196,13 @@ test('records metrics with the names, units and buckets of the conventions', asy
 test('nests steps, calls, tools and agents', () => {
   const collected = collector()
   const drive = driveOf(new Telemetry(collected, quiet), helper)
-  speak(drive.work)
+  recordModelCall(drive.work)
   const tool = drive.work.toolCall({ call, tool: look, step: 1 })
   const childTelemetry = drive.work.agent(child, 'child:c1', tool)
-  speak(childTelemetry)
+  recordModelCall(childTelemetry)
   childTelemetry.end('completed')
   tool.settle(outputChunk('seen'))
-  speak(drive.work, 2)
+  recordModelCall(drive.work, 2)
   drive.end({ status: 'completed' })
   expect(treeOf(collected.spans())).toEqual({
     'invoke_agent helper': {
@@ -262,7 +262,7 @@ test('records the code of a failure, not its message', () => {
   const collected = collector()
   const drive = driveOf(new Telemetry(collected, quiet), helper)
   drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
-  use(drive.work, errorChunk('tool_execution_failed', 'secret'))
+  recordToolCall(drive.work, errorChunk('tool_execution_failed', 'secret'))
   drive.end({ status: 'failed', code: 'agent_failed' })
   const types = collected.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
   expect(types).toEqual([
@@ -278,9 +278,9 @@ test('records no content by default', () => {
   for (const content of [false, true]) {
     const collected = collector()
     const drive = driveOf(new Telemetry({ ...collected, content }, quiet), helper)
-    speak(drive.work)
-    use(drive.work, outputChunk('secret output'))
-    use(drive.work, errorChunk('tool_execution_failed', 'secret error'))
+    recordModelCall(drive.work)
+    recordToolCall(drive.work, outputChunk('secret output'))
+    recordToolCall(drive.work, errorChunk('tool_execution_failed', 'secret error'))
     drive.end({ status: 'completed' })
     const text = textOf(collected.spans())
     if (!content) {
@@ -314,15 +314,15 @@ test('adds the attributes of the application', () => {
     quiet,
   )
   const drive = driveOf(telemetry, helper)
-  speak(drive.work)
-  use(drive.work, outputChunk(1))
+  recordModelCall(drive.work)
+  recordToolCall(drive.work, outputChunk(1))
   drive.end({ status: 'completed' })
-  const whose = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
+  const origin = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
   expect(collected.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([
-    { ...whose, operation: 'invoke_agent' },
-    { ...whose, operation: 'step', step: 1 },
-    { ...whose, operation: 'chat', step: 1, attempt: 1, model: 'scripted' },
-    { ...whose, operation: 'execute_tool', step: 1, toolName: 'look', toolCallId: 'c1' },
+    { ...origin, operation: 'invoke_agent' },
+    { ...origin, operation: 'step', step: 1 },
+    { ...origin, operation: 'chat', step: 1, attempt: 1, model: 'scripted' },
+    { ...origin, operation: 'execute_tool', step: 1, toolName: 'look', toolCallId: 'c1' },
   ])
 })
 
@@ -379,7 +379,7 @@ test('sets no attributes on an unsampled span, and passes its context on', () =>
     quiet,
   )
   const drive = driveOf(telemetry, helper)
-  speak(drive.work)
+  recordModelCall(drive.work)
   const within = drive.work.within(() => trace.getActiveSpan()?.spanContext())
   expect(within).toMatchObject({ traceId: expect.stringMatching(/^[0-9a-f]{32}$/), traceFlags: 0 })
   drive.end({ status: 'completed' })

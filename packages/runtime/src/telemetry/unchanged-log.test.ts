@@ -11,7 +11,7 @@ import { scriptedModel } from '../model/scripted-model.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
 
 const hostile = (): never => {
-  throw new Error('I am hostile')
+  throw new Error('the hostile function throws')
 }
 
 const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })

@@ -103,15 +103,15 @@ test('replies 503 without the message of a store that cannot be opened, and retr
     expect(JSON.stringify(error)).not.toContain('nowhere')
     expect(logged.filter(({ level }) => level === 'error')).toHaveLength(i)
   }
-  const later = { isThere: false }
+  const later = { isOpen: false }
   const store = {
-    // biome-ignore lint/suspicious/noThenProperty: a promise that keeps its word only later.
+    // biome-ignore lint/suspicious/noThenProperty: a thenable that rejects at first, and resolves later.
     then: (done: (store: unknown) => void, fail: (error: Error) => void) =>
-      later.isThere ? done(memoryStore()) : fail(new Error('not yet')),
+      later.isOpen ? done(memoryStore()) : fail(new Error('the store is not open yet')),
   } as never
   const { app: other } = testApp({ store })
   expect((await other.fetch(request('/api/health'))).status).toBe(503)
-  later.isThere = true
+  later.isOpen = true
   expect((await other.fetch(request('/api/health'))).status).toBe(200)
 })
 
@@ -272,7 +272,7 @@ test('accepts pages of allowed origins, with the headers that they need', async 
 })
 
 test('refuses the request, and logs the cause, if the cors function throws', async () => {
-  const cause = new Error('the list of pages is out of reach')
+  const cause = new Error('the list of pages is unreachable')
   const origins = () => {
     throw cause
   }

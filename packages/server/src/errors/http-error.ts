@@ -104,7 +104,7 @@ export class HttpError extends Error {
 
 /** The session does not exist or has another owner. Both look the same to the caller. */
 export const sessionUnknown = (sessionId: string): RunError =>
-  new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
+  new RunError('session_unknown', `there is no session ${sessionId}: start a run to create it`)
 
 /** The server shuts down: clients may reconnect. */
 export const draining = (): HttpError =>

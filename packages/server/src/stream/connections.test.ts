@@ -106,9 +106,9 @@ describe('a connection', () => {
     ])
     expect(client.text).not.toContain('secret')
     expect(testServer.logged).toEqual([{ message: 'a stream failed', fields: { cause: new Error('a secret') } }])
-    const refused = testServer.serve(() => Promise.reject(new HttpError('forbidden', 'not yours')))
+    const refused = testServer.serve(() => Promise.reject(new HttpError('forbidden', 'access denied')))
     await refused.closed
-    const error = { code: 'forbidden', message: 'not yours', retryable: false }
+    const error = { code: 'forbidden', message: 'access denied', retryable: false }
     expect(refused.frames).toEqual([{ type: 'fail', error, recoverable: false }])
     expect(testServer.logged).toHaveLength(1)
   })
@@ -125,10 +125,10 @@ describe('an open stream', () => {
     await testServer.clock.advance(reauthorizeMs * 3)
     expect(recheck).toHaveBeenCalledTimes(3)
     expect(client.isClosed).toBe(false)
-    recheck.mockRejectedValue(new HttpError('unauthorized', 'say who you are'))
+    recheck.mockRejectedValue(new HttpError('unauthorized', 'the session has expired'))
     await testServer.clock.advance(reauthorizeMs)
     expect(await client.closed).toBe('ended')
-    const error = { code: 'unauthorized', message: 'say who you are', retryable: false }
+    const error = { code: 'unauthorized', message: 'the session has expired', retryable: false }
     expect(client.frames.at(-1)).toEqual({ type: 'fail', error, recoverable: false })
     await settled()
     expect(testServer.resources).toEqual(NO_RESOURCES)

@@ -89,12 +89,12 @@ describe('several sessions on one connection', () => {
     for (const sessionId of ['a', 'b']) await testServer.completeRun('r1', 'one', sessionId)
     const revoked = new Set<string>()
     const client = follow(testServer, { a: '0', b: '0' }, async sessionId => {
-      if (revoked.has(sessionId)) throw new HttpError('forbidden', 'not yours any more')
+      if (revoked.has(sessionId)) throw new HttpError('forbidden', 'access was revoked')
     })
     await testServer.clock.advance(6_000)
     revoked.add('a')
     await testServer.clock.advance(5_000)
-    const error = { code: 'forbidden', message: 'not yours any more', retryable: false }
+    const error = { code: 'forbidden', message: 'access was revoked', retryable: false }
     expect(framesOf(client, 'a').at(-1)).toEqual({ type: 'fail', sessionId: 'a', error, recoverable: false })
     await testServer.completeRun('r2', 'secret', 'a')
     await testServer.completeRun('r2', 'two', 'b')

@@ -9,7 +9,7 @@ import type { Fault } from './fault-log.ts'
 import { chatVerificationOf, faultsSoFar, subscribeToFaults, watchFaults } from './fault-monitor.ts'
 import { faultName, faultOutcome } from './format-fault.ts'
 import { useHost } from './host.ts'
-import { useVerified, useVerifiedChat, Verdict } from './verdict.tsx'
+import { useVerified, useVerifiedChat, VerificationSummary } from './verification-summary.tsx'
 
 /** Injects faults and verifies that nothing is lost. */
 export function Faults() {
@@ -26,7 +26,7 @@ function Live({ log }: { readonly log: SessionLog }) {
   useEffect(() => verification?.start(), [verification])
   return (
     <div className="panel faults">
-      <Verdict log={log} />
+      <VerificationSummary log={log} />
       {state.status === 'unsupported' ? (
         <p className="notice">
           To inject faults, start the server with <code>millrace dev</code>. Lost and duplicate entries are counted here

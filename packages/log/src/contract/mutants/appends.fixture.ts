@@ -37,7 +37,8 @@ export const appends: readonly Mutant[] = [
     caught: {
       "an append older than the writer's last is fenced, before all later checks":
         /expected "fenced", found "duplicate/,
-      "a writer's append is recognised by its counter until the next one is appended": /an append before the last/,
+      "a writer's append is recognised by its counter until the next one is appended":
+        /a repeated append that is not the last/,
     },
     within: ['outcomes', 'keys'],
     handle: appendFault(call => {
@@ -62,7 +63,8 @@ export const appends: readonly Mutant[] = [
     fault: "a guest's key is checked after the version",
     caught: {
       "a guest's key is checked before the version and the size": /expected "duplicate 2..3", found "moved"/,
-      'a duplicate does not move the ticket again': /a guest's again: expected "duplicate 1..1", found "moved"/,
+      'a duplicate does not move the ticket again':
+        /a guest's repeated append: expected "duplicate 1..1", found "moved"/,
     },
     within: ['outcomes', 'keys'],
     handle: appendFault(async call => {

@@ -37,7 +37,7 @@ describe('appends to many logs at once', () => {
     await on.create(streamId, null)
     const claim = await on.claim(streamId, 'me', 60_000, false)
     const page = await on.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
-    if (claim.outcome !== 'claimed' || !page) throw new Error('a new log is free')
+    if (claim.outcome !== 'claimed' || !page) throw new Error(`expected a claim of the new log, found ${claim.outcome}`)
     return new ContractWriter(on, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
   const writersOf = (labels: string[], on = store) => Promise.all(labels.map(label => writerOf(label, on)))

@@ -29,7 +29,7 @@ describe('the Postgres store', () => {
     await store.create(streamId, null)
     const claim = await store.claim(streamId, 'me', 60_000, false)
     const page = await store.read(streamId, { sequence: 0 }, ALL)
-    if (claim.outcome !== 'claimed' || !page) throw new Error('a new log is free')
+    if (claim.outcome !== 'claimed' || !page) throw new Error(`expected a claim of the new log, found ${claim.outcome}`)
     return new ContractWriter(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
 

@@ -138,10 +138,7 @@ function configOf(driver: PostgresDriver, url: string, timeoutMs: number, poolSi
     allowExitOnIdle: true,
   }
   if (!/^postgres(ql)?:\/\//.test(url) || !isParsed(driver, config)) {
-    throw new LogError(
-      'invalid',
-      'url: expected postgres://user:password@host:port/database, found a text of another form',
-    )
+    throw new LogError('invalid', 'url: expected postgres://user:password@host:port/database, found another format')
   }
   return config
 }

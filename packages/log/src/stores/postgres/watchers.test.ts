@@ -86,15 +86,15 @@ describe('watching a log in Postgres', () => {
 
   it('wakes on a notification, before its next poll', async () => {
     const [reader, writer] = [open(), open()]
-    await writer.create('told', null)
+    await writer.create('notified', null)
     // Polling is delayed, so that only a notification can wake.
     vi.useFakeTimers({ toFake: ['setInterval'] })
     try {
-      const follower = follow(reader, 'told')
+      const follower = follow(reader, 'notified')
       await listening()
       for (let head = 1; head <= 3; head++) {
         const reached = follower.reaches(head)
-        await writer.append('told', batch, guest())
+        await writer.append('notified', batch, guest())
         await reached
       }
     } finally {

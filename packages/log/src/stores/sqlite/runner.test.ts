@@ -182,7 +182,7 @@ describe('the worker', () => {
     const results = await Promise.allSettled(calls)
     const refused = results.filter(({ status }) => status === 'rejected')
     expect(refused.length).toBe(4)
-    expect(refused[0]).toMatchObject({ reason: { code: 'unavailable', message: expect.stringMatching(/wait for/) } })
+    expect(refused[0]).toMatchObject({ reason: { code: 'unavailable', message: expect.stringMatching(/are waiting/) } })
     expect(await store.read('log', { sequence: 16 }, ALL)).toMatchObject({ head: 16, batches: [] })
   })
 })

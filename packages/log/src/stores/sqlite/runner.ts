@@ -148,8 +148,8 @@ export class Runner {
   async #admit<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     if (this.isClosed) throw new LogError('closed', 'the store was closed: open another handle')
     if (this.#waiting >= MAX_WAITING_CALLS || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
-      const waiting = `${this.#waiting} calls with ${this.#waitingBytes} bytes wait for the file`
-      throw new LogError('unavailable', `SQLite file ${this.#options.path}: ${waiting}: wait for their answers first`)
+      const waiting = `${this.#waiting} calls with ${this.#waitingBytes} bytes are waiting`
+      throw new LogError('unavailable', `SQLite file ${this.#options.path}: ${waiting}: retry when some have finished`)
     }
     this.#waiting++
     this.#waitingBytes += bytes

@@ -121,7 +121,7 @@ function requestOf(actor: Actor, streamId: string, floor: number, head: number):
   }
 }
 
-/** A sequence to cut at. Mostly a valid one: before a run, or after a commit of the main lane. */
+/** A sequence to rewind to. Mostly a valid one: before a run, or after a commit of the main lane. */
 function cutOf({ random, world }: Actor, streamId: string, floor: number, head: number): number {
   const entries = world.logs.get(streamId)?.entries ?? []
   const sequences = entries.flatMap(({ chunk, sequence, origin }) => {

@@ -134,7 +134,7 @@ export class Laws {
       this.#violate('law 3', `a rewind to ${toSequence}, which is not a rewind point`)
   }
 
-  /** Whether the session can be cut there: before a turn, or at a checkpoint of the main lane while nothing is open. */
+  /** Whether the session can be rewound to this sequence: before a turn, or at a checkpoint of the main lane while nothing is open. */
   #isRewindPoint(sequence: number): boolean {
     const { entries } = this.#log
     const isRewound = entries.some(({ chunk, sequence: at }) => {
@@ -213,7 +213,7 @@ export class Laws {
       return state === 'waiting' && cut !== undefined && !(request?.isUrgent && request.at < at)
     })
     if (cut && cut[0] !== runId)
-      this.#violate('law 5', `run ${runId} starts at ${sequence} before the cut of ${cut[0]}`)
+      this.#violate('law 5', `run ${runId} starts at ${sequence} before the rewind of ${cut[0]}`)
     if (request) request.state = 'started'
     this.started.set(runId, sequence)
     this.#open = runId

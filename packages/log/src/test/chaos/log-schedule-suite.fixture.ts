@@ -18,10 +18,11 @@ const MIN_TIMEOUT_MS = 180_000
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 const SHOWN_STEPS = 120
 
-/** A store to play schedules on. Each lane plays its schedules one after another in a separate place. */
+/** A store to play schedules on. Each opened store plays its schedules one after another. */
 export interface Backend {
   readonly name: string
-  readonly lanes: number
+  /** How many stores are opened and play schedules at the same time. */
+  readonly storeCount: number
   /**
    * How many schedules `npm test` plays, and from which seed. A seed does the same on every store, so each store has its own range. Stores
    * with slower calls play fewer.
@@ -33,18 +34,18 @@ export interface Backend {
    * well, so slow stores play a part each. `npm run chaos` plays all of them.
    */
   readonly failed?: { readonly every: number; readonly offset: number }
-  open(lane: number): Promise<ScheduleStore>
+  open(index: number): Promise<ScheduleStore>
   close?(): Promise<void>
 }
 
 /** Plays the seeds that failed before, then a range of others. */
-export function schedules({ name, lanes, open, close, failed, ...seeds }: Backend): void {
+export function schedules({ name, storeCount, open, close, failed, ...seeds }: Backend): void {
   const count = scheduleCount(seeds.count)
   const first = firstSeed(seeds.first)
   describe(`schedules with faults on ${name}`, () => {
     const stores: ScheduleStore[] = []
     beforeAll(async () => {
-      for (let lane = 0; lane < lanes; lane++) stores.push(await open(lane))
+      for (let index = 0; index < storeCount; index++) stores.push(await open(index))
     })
     afterAll(async () => {
       for (const { handles } of stores) await Promise.all(handles.map(store => store.close()))
@@ -66,7 +67,7 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
       const run = async (scheduleStore: ScheduleStore) => {
         while (next < end) {
           const report = await schedule(next++, scheduleStore)
-          // The other lanes stop early.
+          // The other stores stop early.
           if (report.violations.length > 0) next = end
           expectPassed(report, name)
         }
@@ -78,10 +79,10 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
 }
 
 function expectPassed({ seed, violations, trace, operations, faults, deaths }: Report, name: string): void {
-  const again = `npm run chaos -- --runs 1 --seed ${seed} packages/log/src/test/chaos/${name}`
-  if (violations.length > 0) reportFailed({ seed, again })
+  const replayCommand = `npm run chaos -- --runs 1 --seed ${seed} packages/log/src/test/chaos/${name}`
+  if (violations.length > 0) reportFailed({ seed, again: replayCommand })
   const end = trace.slice(-SHOWN_STEPS).join('\n')
-  expect(violations, `seed ${seed} on ${name}; to run it again: ${again}\n${end}\n`).toEqual([])
+  expect(violations, `seed ${seed} on ${name}; to run it again: ${replayCommand}\n${end}\n`).toEqual([])
   expect(operations).toBeGreaterThanOrEqual(200)
   reportPlayed({ faults, deaths })
 }

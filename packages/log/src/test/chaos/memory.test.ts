@@ -3,7 +3,7 @@ import { schedules } from './log-schedule-suite.fixture.ts'
 
 schedules({
   name: 'memory',
-  lanes: 1,
+  storeCount: 1,
   count: 40,
   first: 1,
   async open() {

@@ -9,13 +9,13 @@ const server = postgres({
 
 schedules({
   name: 'postgres',
-  lanes: 1,
+  storeCount: 1,
   failed: { every: 2, offset: 1 },
   count: 5,
   first: 65,
-  async open(lane) {
+  async open(index) {
     const { url } = await server
-    const handle = () => postgresStore({ url, schema: `chaos${lane}`, poolSize: 2, timeoutMs: 60_000 })
+    const handle = () => postgresStore({ url, schema: `chaos${index}`, poolSize: 2, timeoutMs: 60_000 })
     return { handles: [handle(), handle()] }
   },
   close: async () => (await server).stop(),

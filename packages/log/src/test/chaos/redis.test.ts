@@ -6,15 +6,15 @@ const server = redis()
 
 schedules({
   name: 'redis',
-  lanes: 1,
+  storeCount: 1,
   failed: { every: 2, offset: 0 },
   count: 8,
   first: 57,
-  async open(lane) {
+  async open(index) {
     const { url } = await server
     const handle = async () => {
       // Long enough for a busy machine. Above 30 s, the timer of the store, a sixth of it, would count as left behind.
-      const store = redisStore({ url, prefix: `chaos${lane}:`, timeoutMs: 25_000 })
+      const store = redisStore({ url, prefix: `chaos${index}:`, timeoutMs: 25_000 })
       // The first call connects.
       await store.list(null, 1)
       return store

@@ -8,13 +8,13 @@ const folder = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
 
 schedules({
   name: 'sqlite',
-  lanes: 1,
+  storeCount: 1,
   count: 16,
   first: 41,
-  async open(lane) {
+  async open(index) {
     const clock = { time: 0 }
     const handle = async () => {
-      const store = sqliteStore({ path: join(folder, `${lane}.db`), clock: () => clock.time })
+      const store = sqliteStore({ path: join(folder, `${index}.db`), clock: () => clock.time })
       // A large value starts the thread of the store here instead of in a test.
       await store.create('warm-up', null)
       await store.putBlob('warm-up', 'hash', new Uint8Array(256 * 1024))

@@ -2,7 +2,7 @@
 
 import type { Direction, FaultProxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
-import type { FaultScene } from './store-fault-scene.fixture.ts'
+import type { FaultHarness } from './store-fault-harness.fixture.ts'
 import type { StoreSpec } from './store-spec.fixture.ts'
 
 /** How long a process waits for a stalled answer, in ms. */
@@ -77,7 +77,7 @@ const faults: { readonly [name: string]: Fault } = {
   },
 }
 
-async function applyFault(scene: FaultScene, proxy: FaultProxy, random: Random): Promise<void> {
+async function applyFault(harness: FaultHarness, proxy: FaultProxy, random: Random): Promise<void> {
   const name = random.weighted([
     [6, 'cut'],
     [2, 'halfClose'],
@@ -86,37 +86,37 @@ async function applyFault(scene: FaultScene, proxy: FaultProxy, random: Random):
     [1, 'refuse'],
     [1, 'delay'],
   ])
-  scene.note(`${name}: ${await (faults[name] as Fault)(proxy, random)}`)
+  harness.note(`${name}: ${await (faults[name] as Fault)(proxy, random)}`)
 }
 
 /** A faulty connection of the writer: it retries appends with an unknown outcome, and no entry is lost or doubled. */
-export async function faultyWriterConnection(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  await scene.startReader(run, await scene.actor())
-  const proxy = await scene.startProxy()
-  const writer = await scene.actor({ spec: scene.via(proxy, { timeoutMs: TIMEOUT_MS }) })
+export async function faultyWriterConnection(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  await harness.startReader(run, await harness.actor())
+  const proxy = await harness.startProxy()
+  const writer = await harness.actor({ spec: harness.via(proxy, { timeoutMs: TIMEOUT_MS }) })
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(4, 7); n > 0; n--) {
-    await scene.waitForAcks(run, random.between(1, 8))
-    await applyFault(scene, proxy, random)
+    await harness.waitForAcks(run, random.between(1, 8))
+    await applyFault(harness, proxy, random)
   }
   proxy.set({ up: { delayMs: 0 }, down: { delayMs: 0 } })
-  await scene.waitForAcks(run, 5)
+  await harness.waitForAcks(run, 5)
 }
 
 /** Lost answers to appends: each retry returns the sequences of the first append. */
-export async function lostAnswers(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  await scene.startReader(run, await scene.actor())
-  const { acks } = scene.record(run)
-  const { store } = await scene.localStore()
-  const proxy = await scene.startProxy()
-  const writer = await scene.actor({ spec: scene.via(proxy) })
+export async function lostAnswers(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  await harness.startReader(run, await harness.actor())
+  const { acks } = harness.record(run)
+  const { store } = await harness.localStore()
+  const proxy = await harness.startProxy()
+  const writer = await harness.actor({ spec: harness.via(proxy) })
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(2, 4); n > 0; ) {
-    await scene.waitForAcks(run, random.between(1, 10))
+    await harness.waitForAcks(run, random.between(1, 10))
     const stall = proxy.event('stall')
     proxy.stall('down')
     await stall
@@ -125,65 +125,65 @@ export async function lostAnswers(scene: FaultScene, random: Random): Promise<vo
     const { length } = acks
     if (head > Math.max(...acks.map(ack => ack.last))) proxy.cut()
     proxy.resume()
-    await scene.until('another append is acknowledged', () => acks.length > length)
+    await harness.until('another append is acknowledged', () => acks.length > length)
     const { outcome, first, last } = acks[length] as (typeof acks)[number]
     // The delayed bytes may belong to another answer.
     if (first > head) continue
-    scene.note(`lost the answer of ${first} to ${last}`)
+    harness.note(`lost the answer of ${first} to ${last}`)
     if (outcome !== 'duplicate')
       throw new Error(`law 5: the append at ${first} was stored, but its retry was ${outcome}`)
     n--
   }
-  await scene.waitForAcks(run, 3)
+  await harness.waitForAcks(run, 3)
 }
 
 /** A faulty connection of readers and of their listener: each reads every entry once. */
-export async function faultyReaderConnection(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  const proxy = await scene.startProxy()
-  const reading = await scene.actor({ spec: scene.via(proxy, { timeoutMs: TIMEOUT_MS }) })
-  const readers = [await scene.startReader(run, reading), await scene.startReader(run, reading)]
-  const writer = await scene.actor()
+export async function faultyReaderConnection(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  const proxy = await harness.startProxy()
+  const reading = await harness.actor({ spec: harness.via(proxy, { timeoutMs: TIMEOUT_MS }) })
+  const readers = [await harness.startReader(run, reading), await harness.startReader(run, reading)]
+  const writer = await harness.actor()
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(4, 7); n > 0; n--) {
-    await scene.waitForAcks(run, random.between(1, 8))
-    await applyFault(scene, proxy, random)
-    const last = scene.record(run).acks.at(-1)?.last ?? 0
+    await harness.waitForAcks(run, random.between(1, 8))
+    await applyFault(harness, proxy, random)
+    const last = harness.record(run).acks.at(-1)?.last ?? 0
     for (const reader of readers)
-      await scene.until(`${reader.name} has read ${last}`, () => reader.current.sequence >= last)
+      await harness.until(`${reader.name} has read ${last}`, () => reader.current.sequence >= last)
   }
 }
 
 /** A faulty connection of a guest: its retries are one answer. */
-export async function faultyGuestConnection(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  const proxy = await scene.startProxy()
-  const guest = await scene.actor({ spec: scene.via(proxy, { timeoutMs: TIMEOUT_MS }) })
+export async function faultyGuestConnection(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  const proxy = await harness.startProxy()
+  const guest = await harness.actor({ spec: harness.via(proxy, { timeoutMs: TIMEOUT_MS }) })
   await guest.order({ do: 'answer', guest: 'ann', streamId: run.streamId })
-  const writer = await scene.actor({ plan: { questionRate: 0.9 } })
+  const writer = await harness.actor({ plan: { questionRate: 0.9 } })
   await writer.order({ do: 'write', run, takeover: false })
-  const { answers } = scene.record(run)
+  const { answers } = harness.record(run)
   for (let n = random.between(4, 6); n > 0; n--) {
     const to = answers.length + random.between(1, 4)
-    await scene.until(`answer ${to}`, () => answers.length >= to)
-    await applyFault(scene, proxy, random)
+    await harness.until(`answer ${to}`, () => answers.length >= to)
+    await applyFault(harness, proxy, random)
   }
-  await scene.waitForAcks(run, 5)
+  await harness.waitForAcks(run, 5)
 }
 
 /** Kills a writer during an append: after some sent bytes, or while the answer arrives. */
-export async function killDuringAppend(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  await scene.startReader(run, await scene.actor())
+export async function killDuringAppend(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  await harness.startReader(run, await harness.actor())
   let takeover = false
   for (let deaths = random.between(2, 3); deaths > 0; deaths--) {
-    const proxy = await scene.startProxy()
-    const writer = await scene.actor({ spec: scene.via(proxy), plan: { outputLength: random.pick([20, 1500]) } })
+    const proxy = await harness.startProxy()
+    const writer = await harness.actor({ spec: harness.via(proxy), plan: { outputLength: random.pick([20, 1500]) } })
     await writer.order({ do: 'write', run, takeover })
-    await scene.waitForAcks(run, random.between(1, 12))
+    await harness.waitForAcks(run, random.between(1, 12))
     const direction = random.pick(['up', 'down'] as const)
     const at = byteOf(random)
     const stall = proxy.event('stall')
@@ -193,87 +193,87 @@ export async function killDuringAppend(scene: FaultScene, random: Random): Promi
     // The sent bytes arrive, or are cut in the middle.
     if (random.chance(0.5)) proxy.resume()
     proxy.cut()
-    scene.note(`${writer.tag} killed with ${direction} at byte ${at}`)
+    harness.note(`${writer.tag} killed with ${direction} at byte ${at}`)
     takeover = true
   }
-  const last = await scene.actor()
+  const last = await harness.actor()
   await last.order({ do: 'write', run, takeover })
-  await scene.waitForAcks(run, 5)
+  await harness.waitForAcks(run, 5)
 }
 
 /** An append arrives after a takeover and is fenced. */
-export async function lateAppend(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  await scene.startReader(run, await scene.actor())
-  const { claims, losses } = scene.record(run)
-  const proxy = await scene.startProxy()
+export async function lateAppend(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  await harness.startReader(run, await harness.actor())
+  const { claims, losses } = harness.record(run)
+  const proxy = await harness.startProxy()
   // A timeout long enough to wait for the answer.
-  const late = await scene.actor({ spec: scene.via(proxy, { timeoutMs: 90_000 }) })
+  const late = await harness.actor({ spec: harness.via(proxy, { timeoutMs: 90_000 }) })
   await late.order({ do: 'write', run, takeover: false })
-  await scene.waitForAcks(run, random.between(1, 15))
+  await harness.waitForAcks(run, random.between(1, 15))
   const stall = proxy.event('stall')
   proxy.set({ up: { stallAt: byteOf(random) } })
   await stall
-  scene.allow(late, 'fenced')
-  const next = await scene.actor()
+  harness.allow(late, 'fenced')
+  const next = await harness.actor()
   await next.order({ do: 'write', run, takeover: true })
-  await scene.until('the takeover', () => claims.some(({ by }) => by === next.tag))
-  await scene.waitForAcks(run, random.between(1, 15))
+  await harness.until('the takeover', () => claims.some(({ by }) => by === next.tag))
+  await harness.waitForAcks(run, random.between(1, 15))
   proxy.resume()
-  await scene.until('the late writer is fenced', () => losses.some(({ by }) => by === late.tag))
-  await scene.waitForAcks(run, 3)
+  await harness.until('the late writer is fenced', () => losses.some(({ by }) => by === late.tag))
+  await harness.waitForAcks(run, 3)
 }
 
 /** Only the connection of the listener is cut or silent: readers are late and miss nothing. */
-export async function faultyListenerConnection(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  const proxy = await scene.startProxy()
+export async function faultyListenerConnection(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  const proxy = await harness.startProxy()
   const connected = proxy.event('connect')
-  const spec = scene.via(proxy, { timeoutMs: 2000 })
+  const spec = harness.via(proxy, { timeoutMs: 2000 })
   // Postgres listens at its own url. For Redis, the first connection of a reader listens.
-  const listenerSpec = spec.kind === 'postgres' ? { ...scene.testStore.spec, listen: spec.url } : spec
-  const reading = await scene.actor({ spec: listenerSpec as StoreSpec })
-  const reader = await scene.startReader(run, reading)
+  const listenerSpec = spec.kind === 'postgres' ? { ...harness.testStore.spec, listen: spec.url } : spec
+  const reading = await harness.actor({ spec: listenerSpec as StoreSpec })
+  const reader = await harness.startReader(run, reading)
   let link = await connected
-  const writer = await scene.actor()
+  const writer = await harness.actor()
   await writer.order({ do: 'write', run, takeover: false })
   for (let n = random.between(3, 5); n > 0; n--) {
-    await scene.waitForAcks(run, random.between(1, 8))
+    await harness.waitForAcks(run, random.between(1, 8))
     const again = proxy.event('connect')
     const direction = random.pick(['up', 'down'] as const)
     const fault = random.pick(['cut', 'reset', 'stall', 'halfClose'] as const)
-    scene.note(`${fault} ${direction} of the listener, at ${reader.current.sequence}`)
+    harness.note(`${fault} ${direction} of the listener, at ${reader.current.sequence}`)
     if (fault === 'stall' || fault === 'halfClose') link[fault](direction)
     else link[fault]()
-    await scene.waitForAcks(run, random.between(1, 8))
-    const last = scene.record(run).acks.at(-1)?.last ?? 0
-    await scene.until(`${reader.name} has read ${last}`, () => reader.current.sequence >= last)
+    await harness.waitForAcks(run, random.between(1, 8))
+    const last = harness.record(run).acks.at(-1)?.last ?? 0
+    await harness.until(`${reader.name} has read ${last}`, () => reader.current.sequence >= last)
     if (fault === 'stall') link.resume()
     else link = await again
   }
 }
 
 /** Cuts the connection during a claim of a free log: the claimant gets the log without waiting for its own lease. */
-export async function faultyClaimConnection(scene: FaultScene, random: Random): Promise<void> {
-  const run = scene.run()
-  await scene.startReader(run)
-  const { claims } = scene.record(run)
+export async function faultyClaimConnection(harness: FaultHarness, random: Random): Promise<void> {
+  const run = harness.run()
+  await harness.startReader(run)
+  const { claims } = harness.record(run)
   for (let n = random.between(5, 8); n > 0; n--) {
-    const proxy = await scene.startProxy()
+    const proxy = await harness.startProxy()
     const direction = random.pick(['up', 'down', 'down'] as const)
     const at = random.below(direction === 'up' ? 2500 : 700)
     proxy.next({ [direction]: { cutAt: at } })
-    const writer = await scene.actor({ spec: scene.via(proxy, { timeoutMs: TIMEOUT_MS }) })
+    const writer = await harness.actor({ spec: harness.via(proxy, { timeoutMs: TIMEOUT_MS }) })
     await writer.order({ do: 'write', run, takeover: false })
-    scene.note(`${writer.tag} claims, cut at ${at} ${direction}`)
-    await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
-    await scene.waitForAcks(run, random.between(1, 3))
+    harness.note(`${writer.tag} claims, cut at ${at} ${direction}`)
+    await harness.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
+    await harness.waitForAcks(run, random.between(1, 3))
     if (n === 1) return
     // A lease that cannot be released expires, which takes too long here.
     proxy.set({ [direction]: { cutAt: Number.POSITIVE_INFINITY } })
-    scene.allow(writer, 'closed')
+    harness.allow(writer, 'closed')
     await writer.close()
   }
 }

@@ -142,7 +142,7 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
     for (const token of ack.tokens) {
       if (absent.includes(token) || isAt(token, ack.first, ack.last)) continue
       problems.push(
-        `law 2: ${token} was told at ${ack.first} to ${ack.last}, it is at ${entryByText.get(token)?.sequence}`,
+        `law 2: ${token} was acknowledged at ${ack.first} to ${ack.last}, but is at ${entryByText.get(token)?.sequence}`,
       )
     }
   }
@@ -154,12 +154,14 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
   }
   for (const { tokens, first } of record.lostAcks) {
     const stored = tokens.find(token => entryByText.has(token))
-    if (stored) problems.push(`law 2: ${stored} at ${first} came after the restored copy, and is there`)
+    if (stored) problems.push(`law 2: ${stored} at ${first} was appended after the restored copy, but is in the log`)
   }
   for (const { tokens, by } of record.sent) {
     const found = tokens.flatMap(token => entryByText.get(token)?.batch ?? [])
     if (found.length !== 0 && (found.length !== tokens.length || new Set(found).size !== 1)) {
-      problems.push(`law 1: of the batch ${tokens} of ${by} ${found.length} are in ${new Set(found).size} batches`)
+      problems.push(
+        `law 1: ${found.length} entries of the batch ${tokens} of ${by} are in ${new Set(found).size} batches`,
+      )
     }
   }
   for (const { token, outcome, reason, first = 0, last = 0, at } of record.answers) {
@@ -169,7 +171,7 @@ export function problemsOfAcks({ batches }: WholeLog, record: ReportedLog): stri
       if (entryByText.has(token) && !wasTaken)
         problems.push(`law 5: ${token} was refused as ${reason}, but is in the log`)
     } else if (!isAt(token, first, last) && !isLossy) {
-      problems.push(`law 5: ${token} was ${outcome} at ${first}, it is at ${entryByText.get(token)?.sequence}`)
+      problems.push(`law 5: ${token} was ${outcome} at ${first}, but is at ${entryByText.get(token)?.sequence}`)
     }
   }
   for (const { token, status } of record.ends) {
@@ -207,7 +209,7 @@ export async function problemsOfReader(store: LogStore, whole: WholeLog, reader:
       )
   }
   if (current.sequence !== whole.head.head)
-    problems.push(`law 2: ${name} ends at ${current.sequence} of ${whole.head.head}`)
+    problems.push(`law 2: ${name} ends at ${current.sequence}, the log at ${whole.head.head}`)
   return problems
 }
 

@@ -11,13 +11,13 @@ import {
 } from '../../../../../scripts/faults/campaign.ts'
 import { Random } from '../chaos/random.fixture.ts'
 import { problemsOfAcks, problemsOfBlobs, problemsOfLog, problemsOfReader, readWhole } from './fault-verdict.fixture.ts'
-import { FaultScene, type TestStore } from './store-fault-scene.fixture.ts'
+import { FaultHarness, type TestStore } from './store-fault-harness.fixture.ts'
 import type { StoreProcessPool } from './store-process-pool.fixture.ts'
 import { openStoreSpec } from './store-spec.fixture.ts'
 
 /** One kind of schedule: its actions, drawn from a seed, and the number of seeds in `npm test`. */
 interface ScheduleKind {
-  play(scene: FaultScene, random: Random): Promise<void>
+  play(harness: FaultHarness, random: Random): Promise<void>
   /** 0 if the other stores cover it: then only `npm run chaos` plays it here. */
   readonly count: number
   /** @default the first seed of the backend */
@@ -49,8 +49,8 @@ export function schedules(backend: Backend): void {
       const isChaos = isCampaign() || multiplied(1) > 1
       const length = scheduleCount(isChaos ? Math.max(1, count) : count)
       const drawn = Array.from({ length }, (_, i) => firstSeed(first) + i)
-      const again = ONLY?.flatMap(id => (id.startsWith(`${name}:`) ? [Number(id.slice(name.length + 1))] : []))
-      const seeds = new Set(again ?? [...kept, ...drawn])
+      const selected = ONLY?.flatMap(id => (id.startsWith(`${name}:`) ? [Number(id.slice(name.length + 1))] : []))
+      const seeds = new Set(selected ?? [...kept, ...drawn])
       if (seeds.size === 0) continue
       describe(name, () => {
         beforeAll(() => backend.processes().fill())
@@ -63,43 +63,48 @@ export function schedules(backend: Backend): void {
 async function run(backend: Backend, { play }: ScheduleKind, id: string, seed: number): Promise<void> {
   const random = new Random(seed).fork(id)
   const name = id.replace(':', '-')
-  const scene = new FaultScene(name, seed, await backend.testStore(random.fork('ground'), name), backend.processes())
+  const harness = new FaultHarness(
+    name,
+    seed,
+    await backend.testStore(random.fork('ground'), name),
+    backend.processes(),
+  )
   try {
-    await play(scene, random)
-    await scene.finish()
-    const problems = [...(await problemsOf(scene)), ...((await backend.inspect?.(scene.testStore)) ?? [])]
+    await play(harness, random)
+    await harness.finish()
+    const problems = [...(await problemsOf(harness)), ...((await backend.inspect?.(harness.testStore)) ?? [])]
     expect(problems).toEqual([])
   } catch (error) {
     // The next schedule needs the server up. Errors here only follow from the first failure.
-    await scene.killAll().catch(() => {})
-    await scene.testStore.service?.restart().catch(() => {})
-    const again = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/test/faults/${backend.name}.test.ts`
+    await harness.killAll().catch(() => {})
+    await harness.testStore.service?.restart().catch(() => {})
+    const replayCommand = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/test/faults/${backend.name}.test.ts`
     const cause = error instanceof Error ? error : new Error(String(error))
-    cause.message = `${cause.message}\n  ${[...scene.notes, `to play it again: ${again}`].join('\n  ')}`
-    reportFailed({ seed: id, again })
+    cause.message = `${cause.message}\n  ${[...harness.notes, `to play it again: ${replayCommand}`].join('\n  ')}`
+    reportFailed({ seed: id, again: replayCommand })
     throw cause
   }
-  const { notes, deaths } = scene
+  const { notes, deaths } = harness
   reportPlayed({ faults: notes.length, deaths })
-  await scene.close()
+  await harness.close()
 }
 
 /** Problems in the logs of a schedule, read through a fresh handle. */
-async function problemsOf(scene: FaultScene): Promise<string[]> {
+async function problemsOf(harness: FaultHarness): Promise<string[]> {
   const problems: string[] = []
-  const store = await openStoreSpec(scene.patientSpec)
+  const store = await openStoreSpec(harness.patientSpec)
   try {
-    for (const [streamId, record] of scene.records) {
+    for (const [streamId, record] of harness.records) {
       const whole = await readWhole(store, streamId)
       const found = [
         ...problemsOfLog(whole),
         ...problemsOfAcks(whole, record),
         ...(await problemsOfBlobs(store, streamId, whole)),
         ...record.losses
-          .filter(({ by, code }) => !scene.mayLose(by, code))
+          .filter(({ by, code }) => !harness.mayLose(by, code))
           .map(({ by, message }) => `${by}: ${message}`),
       ]
-      for (const reader of scene.readers.values()) {
+      for (const reader of harness.readers.values()) {
         if (reader.streamId === streamId) found.push(...(await problemsOfReader(store, whole, reader)))
       }
       problems.push(...found.map(problem => `${streamId}: ${problem}`))

@@ -6,16 +6,16 @@ import { decodeCursor } from '@millrace/protocol'
 import type { FaultProxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
 import type { ReportedReader } from './fault-record.fixture.ts'
-import type { FaultScene } from './store-fault-scene.fixture.ts'
+import type { FaultHarness } from './store-fault-harness.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
 import type { StoreProcess } from './store-process-pool.fixture.ts'
 
 /** Records that the log was restored, and returns its head. Entries acknowledged after it never happened. */
-async function recordRestore(scene: FaultScene, run: Run, isAnnounced: boolean): Promise<number> {
-  const { store } = await scene.localStore()
+async function recordRestore(harness: FaultHarness, run: Run, isAnnounced: boolean): Promise<number> {
+  const { store } = await harness.localStore()
   const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
   const head = page?.head ?? 0
-  scene.record(run).onRestore(head)
+  harness.record(run).onRestore(head)
   if (isAnnounced) {
     await store.restored()
     const after = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
@@ -25,72 +25,72 @@ async function recordRestore(scene: FaultScene, run: Run, isAnnounced: boolean):
 }
 
 /** Waits until the cursors of the readers are truncated. */
-async function untilTruncated(scene: FaultScene, readers: readonly ReportedReader[]): Promise<void> {
+async function untilTruncated(harness: FaultHarness, readers: readonly ReportedReader[]): Promise<void> {
   for (const reader of readers) {
-    await scene.until(`${reader.name} is truncated`, () => reader.segments.some(({ truncated }) => truncated))
+    await harness.until(`${reader.name} is truncated`, () => reader.segments.some(({ truncated }) => truncated))
   }
 }
 
 /** Waits until readers have read everything acknowledged so far. */
-async function untilRead(scene: FaultScene, run: Run, readers: readonly ReportedReader[]): Promise<void> {
-  const last = Math.max(...scene.record(run).acks.map(ack => ack.last))
+async function untilRead(harness: FaultHarness, run: Run, readers: readonly ReportedReader[]): Promise<void> {
+  const last = Math.max(...harness.record(run).acks.map(ack => ack.last))
   for (const reader of readers)
-    await scene.until(`${reader.name} has read ${last}`, () => reader.current.sequence >= last)
+    await harness.until(`${reader.name} has read ${last}`, () => reader.current.sequence >= last)
 }
 
 /** Restores the data of a server, with or without a call of `restored()`. */
-export const restored = (isAnnounced: boolean) => async (scene: FaultScene, random: Random) => {
-  const { service } = scene.testStore
+export const restored = (isAnnounced: boolean) => async (harness: FaultHarness, random: Random) => {
+  const { service } = harness.testStore
   if (service === undefined) throw new Error('a server is needed to restore its data')
-  const run = scene.run()
-  const proxy = await scene.startProxy()
-  const suspendable = await scene.actor()
+  const run = harness.run()
+  const proxy = await harness.startProxy()
+  const suspendable = await harness.actor()
   const readers = [
-    await scene.startReader(run),
-    await scene.startReader(run, await scene.actor()),
-    await scene.startReader(run, suspendable),
+    await harness.startReader(run),
+    await harness.startReader(run, await harness.actor()),
+    await harness.startReader(run, suspendable),
   ]
   const startProcess = async (takeover: boolean) => {
-    const writer = await scene.actor({ spec: scene.via(proxy) })
+    const writer = await harness.actor({ spec: harness.via(proxy) })
     await writer.order({ do: 'write', run, takeover })
-    const { claims } = scene.record(run)
-    await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
+    const { claims } = harness.record(run)
+    await harness.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
     return writer
   }
   let writer = await startProcess(false)
-  await scene.waitForAcks(run, random.between(1, 15))
+  await harness.waitForAcks(run, random.between(1, 15))
   const copy = await service.copy()
   await writer.sync()
-  await scene.waitForAcks(run, random.between(2, 15))
+  await harness.waitForAcks(run, random.between(2, 15))
   // Under an epoch that is in the copy, or under a later one.
   if (random.chance(0.4)) {
     // It may not notice before the restore. The copy has its epoch but not its entries.
-    scene.allow(writer, 'fenced', 'regressed')
+    harness.allow(writer, 'fenced', 'regressed')
     writer = await startProcess(true)
-    await scene.waitForAcks(run, random.between(2, 10))
+    await harness.waitForAcks(run, random.between(2, 10))
   }
   await disconnect(proxy, writer)
-  await untilRead(scene, run, readers)
+  await untilRead(harness, run, readers)
   const isSuspended = random.chance(0.5)
   if (isSuspended) await suspendable.freeze()
   await service.restore(copy)
-  const oldHead = scene.record(run).acks.at(-1)?.last ?? 0
-  const head = await recordRestore(scene, run, isAnnounced)
-  scene.note(`restored from ${oldHead} to ${head}; one reader suspended: ${isSuspended}`)
+  const oldHead = harness.record(run).acks.at(-1)?.last ?? 0
+  const head = await recordRestore(harness, run, isAnnounced)
+  harness.note(`restored from ${oldHead} to ${head}; one reader suspended: ${isSuspended}`)
   // No writer appends yet: readers past the head get an error without waiting for an append.
-  await untilTruncated(scene, isSuspended ? readers.slice(0, 2) : readers)
-  scene.allow(writer, 'fenced', 'regressed')
+  await untilTruncated(harness, isSuspended ? readers.slice(0, 2) : readers)
+  harness.allow(writer, 'fenced', 'regressed')
   proxy.refuse(false)
-  const { losses, acks } = scene.record(run)
-  await scene.until('the writer is lost', () => losses.some(({ by }) => by === writer.tag))
+  const { losses, acks } = harness.record(run)
+  await harness.until('the writer is lost', () => losses.some(({ by }) => by === writer.tag))
   if (losses.some(({ by, code }) => by === writer.tag && code === 'fenced')) await startProcess(true)
   // When it continues, entries of another writer are at its sequences.
   if (isSuspended) {
-    await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > oldHead)
+    await harness.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > oldHead)
     suspendable.thaw()
   }
-  await untilTruncated(scene, readers)
-  await scene.waitForAcks(run, 5)
+  await untilTruncated(harness, readers)
+  await harness.waitForAcks(run, 5)
 }
 
 /** Cuts the connections of a writer. Afterwards no append is in flight, and all acknowledgements are known. */
@@ -101,67 +101,67 @@ async function disconnect(proxy: FaultProxy, writer: StoreProcess): Promise<void
 }
 
 /** Restores a file that no process has open. */
-export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, random: Random) => {
-  const { path } = scene.testStore.spec as { path: string }
-  const run = scene.run()
-  const others = [await scene.actor(), await scene.actor()]
+export const restoredFile = (isAnnounced: boolean) => async (harness: FaultHarness, random: Random) => {
+  const { path } = harness.testStore.spec as { path: string }
+  const run = harness.run()
+  const others = [await harness.actor(), await harness.actor()]
   const readers = [
-    await scene.startReader(run),
-    await scene.startReader(run, others[0]),
-    await scene.startReader(run, others[1]),
+    await harness.startReader(run),
+    await harness.startReader(run, others[0]),
+    await harness.startReader(run, others[1]),
   ]
-  let writer = await scene.actor()
+  let writer = await harness.actor()
   await writer.order({ do: 'write', run, takeover: false })
-  await scene.waitForAcks(run, random.between(1, 15))
+  await harness.waitForAcks(run, random.between(1, 15))
   const isVacuumed = random.chance(0.5)
   if (isVacuumed) vacuum(path)
   else await copyFrozen(path, [writer, ...others])
   await writer.sync()
-  await scene.waitForAcks(run, random.between(2, 15))
+  await harness.waitForAcks(run, random.between(2, 15))
   if (random.chance(0.4)) {
     await writer.kill()
-    writer = await scene.actor()
+    writer = await harness.actor()
     await writer.order({ do: 'write', run, takeover: true })
-    await scene.waitForAcks(run, random.between(2, 10))
+    await harness.waitForAcks(run, random.between(2, 10))
   }
   await writer.kill()
-  await untilRead(scene, run, readers)
+  await untilRead(harness, run, readers)
   const oldHead = readers[0]?.current.sequence ?? 0
   const lastAcked = decodeCursor(readers[0]?.current.cursor ?? 0)
-  const { epoch = '' } = scene.record(run).claims.at(-1) ?? {}
+  const { epoch = '' } = harness.record(run).claims.at(-1) ?? {}
   for (const actor of others) await actor.close()
-  await scene.closeLocalStore()
+  await harness.closeLocalStore()
   restoreFile(path)
-  const head = await recordRestore(scene, run, isAnnounced)
-  scene.note(`restored from ${oldHead} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
-  await expectRefusedAppend(scene, run, epoch, lastAcked)
+  const head = await recordRestore(harness, run, isAnnounced)
+  harness.note(`restored from ${oldHead} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
+  await expectRefusedAppend(harness, run, epoch, lastAcked)
   // Some readers resume before any append and get an error. Others find entries of another writer at their sequences.
   const early = random.below(readers.length + 1)
   const resumeReaders = async (some: readonly ReportedReader[]) => {
     for (const reader of some) {
       const actor = others[readers.indexOf(reader) - 1]
-      if (actor) await scene.open(actor)
-      await scene.resume(reader, actor)
+      if (actor) await harness.open(actor)
+      await harness.resume(reader, actor)
     }
-    await untilTruncated(scene, some)
+    await untilTruncated(harness, some)
   }
   await resumeReaders(readers.slice(0, early))
-  const next = await scene.actor()
+  const next = await harness.actor()
   await next.order({ do: 'write', run, takeover: true })
-  const { acks } = scene.record(run)
-  await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > oldHead)
+  const { acks } = harness.record(run)
+  await harness.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > oldHead)
   await resumeReaders(readers.slice(early))
-  await scene.waitForAcks(run, 5)
+  await harness.waitForAcks(run, 5)
 }
 
 /** A writer with acknowledged entries past the restored head must not continue (law 4). */
 async function expectRefusedAppend(
-  scene: FaultScene,
+  harness: FaultHarness,
   { streamId }: Run,
   epoch: string,
   last: ReturnType<typeof decodeCursor>,
 ) {
-  const { store } = await scene.localStore()
+  const { store } = await harness.localStore()
   const { sequence, incarnation = '', epoch: mark = '' } = last
   const by = { epoch, counter: 1000, lastAcked: { sequence, incarnation, epoch: mark } }
   const { outcome } = await store.append(streamId, { body: '["stray"]', count: 1 }, by)

@@ -75,9 +75,9 @@ async function heapOnceDelivered(count: number): Promise<number> {
 async function mapLimit<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   let next = 0
-  const lanes = Array.from({ length: Math.min(limit, items.length) }, async () => {
+  const loops = Array.from({ length: Math.min(limit, items.length) }, async () => {
     for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i] as T)
   })
-  await Promise.all(lanes)
+  await Promise.all(loops)
   return results
 }

@@ -143,11 +143,14 @@ test('discards an invalid answer and asks again with the problem', async () => {
   const last = (n: number) => modelCalls[n]?.prompt.slice(-2)
   expect(last(1)).toMatchObject([
     { role: 'assistant', content: [{ text: bad }] },
-    { role: 'user', content: [{ text: expect.stringMatching(/^the answer does not fit the output: level: .*again/) }] },
+    {
+      role: 'user',
+      content: [{ text: expect.stringMatching(/^the answer does not match the output schema: level: .*again/) }],
+    },
   ])
   expect(last(2)).toMatchObject([
     { role: 'assistant', content: [{ text: 'I will not.' }] },
-    { role: 'user', content: [{ text: expect.stringMatching(/^the answer does not fit the output: /) }] },
+    { role: 'user', content: [{ text: expect.stringMatching(/^the answer does not match the output schema: /) }] },
   ])
   // The corrections are not part of the conversation.
   expect(result.message?.parts.map(({ type: kind }) => kind)).toEqual(['step-start'])
@@ -163,7 +166,7 @@ test('fails the run if no answer is valid, and shows the problem only to the mod
     cause: { message: expect.stringMatching(/^title: /) },
   })
   expect(result).toMatchObject({ status: 'failed', output: undefined, error: { code: 'output_invalid' } })
-  expect(result.error?.message).toBe('the answer does not fit the output')
+  expect(result.error?.message).toBe('the answer does not match the output schema')
   expect(view.structured).toEqual([])
 })
 

@@ -55,7 +55,7 @@ describe.each([
   ])('fails the run if the code now asks with %s', async (_, before, after, response) => {
     const { message, ...end } = await changed(before, after, isAnswered, response)
     expect(end).toEqual({ status: 'failed', code: 'workflow_changed', output: undefined })
-    expect(message).toContain('useInterrupt asks another question than the person was shown')
+    expect(message).toContain('the request of useInterrupt differs from the one that was shown')
   })
 
   test('counts as the same if only options have other data, or meta differs', async () => {

@@ -144,8 +144,8 @@ test('gives every commit of a node its own id', async () => {
 
 test('logs the failure of a hook that is not awaited, without crashing', async () => {
   const testWorkflow = single(async () => {
-    useStep('lost', () => Promise.reject(new Error('nobody hears this')))
-    await useStep('heard', () => 1)
+    useStep('unhandled', () => Promise.reject(new Error('a rejection without a handler')))
+    await useStep('awaited', () => 1)
     await useInterrupt(textInterrupt('Well?', { id: 'q' }))
   })
   const testRun = await WorkflowTestRun.start(testWorkflow)

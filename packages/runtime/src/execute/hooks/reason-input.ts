@@ -97,7 +97,7 @@ function partOf(item: Json, where: string, isTextOnly = false): Part {
     throw inputError(`${where}.type`, isTextOnly ? 'text' : 'text or file', describeValue(type))
   const { filename } = part
   const url = textAt(part, 'url', where)
-  if (!isReadable(url)) throw inputError(`${where}.url`, 'an absolute or a data: URL', 'another text')
+  if (!isReadable(url)) throw inputError(`${where}.url`, 'an absolute or a data: URL', 'another format')
   const mediaType = textAt(part, 'mediaType', where)
   if (mediaType === '') throw inputError(`${where}.mediaType`, 'one such as image/png', 'an empty text')
   const named = filename === undefined ? {} : { filename: textAt(part, 'filename', where) }

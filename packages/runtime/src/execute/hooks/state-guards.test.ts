@@ -398,7 +398,7 @@ describe('a guard', () => {
     })
     const error = await answered(await WorkflowTestRun.start(testWorkflow), 1)
     expect(error).toMatchObject({ code: 'workflow_changed' })
-    expect(error).toMatchObject({ message: expect.stringContaining('asks another question than the person was shown') })
+    expect(error).toMatchObject({ message: expect.stringContaining('differs from the one that was shown') })
     expect(error).toMatchObject({ message: expect.stringContaining('Set the state after the hooks that depend on') })
   })
 

@@ -202,10 +202,10 @@ async function isStillAsked(
   return false
 }
 
-/** @throws {MillraceError} if the code asks something else than the person was shown. */
+/** @throws {MillraceError} if the request differs from the one that was shown. */
 function checkUnchanged(execution: NodeExecution, interruptId: string, question: object): void {
   if (!isDifferent(execution, interruptId, question)) return
-  throw execution.replay.changedError('useInterrupt asks another question than the person was shown')
+  throw execution.replay.changedError('the request of useInterrupt differs from the one that was shown')
 }
 
 function isDifferent({ work }: NodeExecution, interruptId: string, question: object): boolean {
@@ -270,7 +270,7 @@ export async function questionOf({
     case 'form': {
       if (responseSchema === undefined && schema === undefined) {
         throw new ValidationError(
-          'useInterrupt: request.schema: expected the schema of a form, found none: set it, or responseSchema',
+          'useInterrupt: request.schema: expected the JSON Schema of the form, found none: set schema or responseSchema',
         )
       }
       const form = schema ?? jsonSchemaOf(responseSchema as Schema, 'useInterrupt: responseSchema')

@@ -158,7 +158,7 @@ test.each([
     { decision: 'continue' },
     'interruptRequest: expected none',
   ],
-  ['a request that does not fit', 'required', { interruptRequest: { kind: 'choice' } }, 'interruptRequest'],
+  ['an invalid request', 'required', { interruptRequest: { kind: 'choice' } }, 'interruptRequest'],
   [
     'two options with one id',
     'required',

@@ -41,7 +41,7 @@ test.each(SCHEMAS)('law 10: sends the messages of a schema %s to the model, not 
   }
 })
 
-test('law 10: does not quote the data of a transition that does not fit', async () => {
+test('law 10: does not quote the data of a transition that does not match its schema', async () => {
   const next = sequence(
     { last: () => ({}) },
     { id: 'next', version: '1', inputSchema: quoting, jsonSchema: { type: 'object' } },

@@ -85,7 +85,7 @@ test('reports failed, invalid and unknown calls to the model', async () => {
     name: 'broken',
     inputSchema: z.object({}),
     execute: () => {
-      throw new Error('no luck')
+      throw new Error('the tool fails')
     },
   })
   const { model, modelCalls } = recordingModel([

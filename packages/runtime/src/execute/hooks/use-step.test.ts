@@ -53,7 +53,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
     const testWorkflow = single(async () => {
       const line = await useStep('fails', () => {
         ran++
-        throw new Error('no luck')
+        throw new Error('the step fails')
       }).catch(error => error.message)
       await useInterrupt(textInterrupt('One?'))
       return { data: line }
@@ -62,7 +62,7 @@ describe.each(STORES)('steps, %s', (_, opening) => {
     await testRun.result()
     await testRun.restart()
     await testRun.answer('1.node.1/@.1', 'yes')
-    expect(await testRun.result()).toMatchObject({ output: 'no luck' })
+    expect(await testRun.result()).toMatchObject({ output: 'the step fails' })
     expect(ran).toBe(1)
   })
 

@@ -30,7 +30,7 @@ export type StructuredUpdate<S extends Schema = Schema> = StructuredAbout &
 
 /**
  * Shows an update of a structured object once. Awaiting the result applies backpressure.
- * @throws {ValidationError} if the update does not fit.
+ * @throws {ValidationError} if the update is invalid or does not fit the current object.
  */
 export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>): Promise<void> {
   const written = Promise.resolve(emitStructured(currentExecution('useStructuredData'), update, 'useStructuredData'))
@@ -40,7 +40,7 @@ export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>)
 
 /**
  * Writes an update. `label` names the caller in error messages.
- * @throws {ValidationError} if it does not fit.
+ * @throws {ValidationError} if the update is invalid or does not fit the current object.
  */
 export function emitStructured(execution: NodeExecution, update: StructuredUpdate, label: string): PromiseLike<void> {
   if (typeof update !== 'object' || update === null) {
@@ -103,7 +103,7 @@ function changeOf(
 function checked(input: unknown, schema: Schema | undefined, label: string): Json {
   const parsed = schema ? validateSync(schema, input) : { value: input }
   if (parsed === undefined) throw new ValidationError(`${label}: expected a synchronous schema`)
-  if ('problem' in parsed) throw new ValidationError(`${label} does not fit its schema: ${parsed.problem}`)
+  if ('problem' in parsed) throw new ValidationError(`${label} does not match its schema: ${parsed.problem}`)
   const { value } = parsed
   return toJson(value, cause => new ValidationError(`${label}: expected JSON, found ${describeType(value)}`, { cause }))
 }

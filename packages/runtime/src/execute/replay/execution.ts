@@ -258,7 +258,7 @@ export class NodeExecution {
     return this.#uncommitted.emit(chunk)
   }
 
-  /** Like `emit`, for an update of a structured object. Throws if the update does not fit. */
+  /** Like `emit`, for an update of a structured object. Throws if the update is rejected. */
   emitStructured(chunk: StructuredDataChunk, label: string): PromiseLike<void> {
     this.#checkOpen()
     return this.#uncommitted.emitStructured(chunk, label)

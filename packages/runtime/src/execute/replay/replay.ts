@@ -235,17 +235,17 @@ export class Replay {
     return this.resultOf(sectionId(this.#prefix, section)) ?? {}
   }
 
-  #changed(how: string): MillraceError {
-    this.#mismatch = this.changedError(how)
+  #changed(difference: string): MillraceError {
+    this.#mismatch = this.changedError(difference)
     return this.#mismatch
   }
 
-  /** The error for code that does something else than it did. `how` says what. */
-  changedError(how: string): MillraceError {
+  /** The error for code that differs from its first execution. */
+  changedError(difference: string): MillraceError {
     const { node } = this.#at
     const problem = this.#isChangedByState
-      ? `node ${node} did something else when it started again: ${how}. Its code or a state value differs: a read of state returns what the node sets before its next hook. Set the state after the hooks that depend on the earlier value. If the code changed, give`
-      : `the code of node ${node} changed while the run was in it: ${how}. Give`
+      ? `node ${node} behaved differently when it started again: ${difference}. Its code or a state value differs: a read of state returns what the node sets before its next hook. Set the state after the hooks that depend on the earlier value. If the code changed, give`
+      : `the code of node ${node} changed while the node was running: ${difference}. Give`
     return new MillraceError('workflow_changed', `${problem} the workflow a new version, and migrate such runs`)
   }
 }

@@ -334,8 +334,8 @@ async function finished({ cluster, apiProcess }: Awaited<ReturnType<typeof much>
 
 test('copies a large resume point in several commits and recovers from a crash between them', async () => {
   const COUNT = 150
-  const scene = await much(COUNT)
-  const { cluster, process, apiProcess, effects } = scene
+  const harness = await much(COUNT)
+  const { cluster, process, apiProcess, effects } = harness
   await apiProcess.runtime.resume(SESSION, 'r', { runId: 'r2' })
   for (let kills = 0; kills < 3; kills++) {
     const dying = process()
@@ -349,7 +349,7 @@ test('copies a large resume point in several commits and recovers from a crash b
     await cluster.clock.until(promise)
   }
   process()
-  const { view, log } = await finished(scene, 'r2')
+  const { view, log } = await finished(harness, 'r2')
   expect(view.output).toEqual([COUNT, 1, 'yes'])
   expect(effects).toHaveLength(COUNT)
   expect(view.structured.map(({ data }) => data)).toEqual([{ items: ['once'] }])
@@ -358,8 +358,8 @@ test('copies a large resume point in several commits and recovers from a crash b
 })
 
 test('resumes a run that stopped before it had copied its resume point', async () => {
-  const scene = await much(150)
-  const { cluster, process, apiProcess, effects } = scene
+  const harness = await much(150)
+  const { cluster, process, apiProcess, effects } = harness
   await apiProcess.runtime.resume(SESSION, 'r', { runId: 'r2' })
   const dying = process()
   const isHalf = ({ chunk, origin }: Entry) => chunk.type === 'checkpoint-created' && origin.runId === 'r2'
@@ -374,7 +374,7 @@ test('resumes a run that stopped before it had copied its resume point', async (
     (await cluster.entries(SESSION)).some(({ chunk, origin }) => chunk.type === 'status' && origin.runId === 'r2'),
   ).toBe(false)
   await apiProcess.runtime.resume(SESSION, 'r2', { runId: 'r3' })
-  const { view } = await finished(scene, 'r3')
+  const { view } = await finished(harness, 'r3')
   expect(view.output).toEqual([150, 1, 'yes'])
   expect(effects).toHaveLength(150)
 })

@@ -71,7 +71,7 @@ export class UncommittedChanges {
     return this.#countEmission('message') ? this.#settings.lane.write(chunk) : Promise.resolve()
   }
 
-  /** Writes an update of a structured object, unless the log holds it. Throws if the update does not fit, also on replay. */
+  /** Writes an update of a structured object, unless the log holds it. Throws if the update is rejected, also on replay. */
   emitStructured(chunk: StructuredDataChunk, label: string): PromiseLike<void> {
     const subject = `structured:${chunk.streamId}`
     const isNew = this.#countEmission(subject)
@@ -79,7 +79,9 @@ export class UncommittedChanges {
     const isRepeated = !isNew && this.#isRetry && chunk.kind === 'set'
     if (!isNew && !isRepeated) {
       if (!this.#committedCounts.has(refusal)) return Promise.resolve()
-      throw new ValidationError(`${label}: the update does not fit, as in the first execution of the node`)
+      throw new ValidationError(
+        `${label}: the update was rejected in the first execution of the node: a replay rejects it again`,
+      )
     }
     this.#uncounted.add(subject)
     this.#streamIds.add(chunk.streamId)
@@ -219,7 +221,7 @@ const REFUSALS: Partial<Record<LogError['code'], string>> = {
   invalid: 'the log rejected the update as invalid',
 }
 
-/** The current structured objects of a workflow. An update that does not fit fails in the node that writes it, not in the client. */
+/** The current structured objects of a workflow. An invalid update fails in the node that writes it, not in the client. */
 export class StructuredStreams {
   readonly #session: Session
   readonly #objects = new Map<string, StructuredAccumulator>()

@@ -159,7 +159,8 @@ async function promptFor(
   input: Json | undefined,
 ): Promise<Json> {
   const parsed = await validate(schema, deepCopy(input))
-  if ('problem' in parsed) throw new ToolError(`the input does not fit: ${parsed.problem}`, { cause: parsed.cause })
+  if ('problem' in parsed)
+    throw new ToolError(`the input does not match its schema: ${parsed.problem}`, { cause: parsed.cause })
   if (prompt === undefined) return deepCopy(input) ?? null
   const built: unknown = await prompt(parsed.value)
   const takesText = program.kind === 'agent' || program.inputSchema === undefined

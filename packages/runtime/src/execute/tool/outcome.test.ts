@@ -19,10 +19,14 @@ test('reports an invalid input to the model without running the code', async () 
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(count).toBe(0)
   expect(chunksOf(log, 'tool-input-error')).toMatchObject([
-    { toolCallId: 'c1', toolName: 'picky', errorText: expect.stringMatching(/^the input does not fit: n: /) },
+    {
+      toolCallId: 'c1',
+      toolName: 'picky',
+      errorText: expect.stringMatching(/^the input does not match its schema: n: /),
+    },
   ])
   expect(resultsIn(modelCalls[1] as never)).toEqual({
-    c1: { type: 'error-text', value: expect.stringMatching(/does not fit: n: /) },
+    c1: { type: 'error-text', value: expect.stringMatching(/does not match its schema: n: /) },
   })
 })
 
@@ -242,7 +246,7 @@ test('validates the output against its schema and stores the parsed value', asyn
   const { result } = await runToEnd(caller([good, bad], [{ name: 'good' }, { name: 'bad' }]).agent)
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-available', output: { n: 42 } },
-    { state: 'output-error', errorText: expect.stringMatching(/^the result of bad does not fit its schema: n: /) },
+    { state: 'output-error', errorText: expect.stringMatching(/^the result of bad does not match its schema: n: /) },
   ])
   expect(callsOf(result.message)[1]?.code).toBe('tool_output_invalid')
 })

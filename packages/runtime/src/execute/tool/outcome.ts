@@ -110,13 +110,14 @@ async function run(tool: Tool, call: ToolPart, context: CallContext, lane: Lane,
   const { name, inputSchema, outputSchema } = tool
   // Schemas may return their argument and code may change it, so they get a copy.
   const parsed = await validate(inputSchema, deepCopy(call.input))
-  if ('problem' in parsed) throw new ToolError(`the input does not fit: ${parsed.problem}`, { cause: parsed.cause })
+  if ('problem' in parsed)
+    throw new ToolError(`the input does not match its schema: ${parsed.problem}`, { cause: parsed.cause })
   const value = await finalOutputOf(tool.execute(parsed.value, context.context), call, context, lane, timers)
   const label = `the result of ${name}`
   if (outputSchema === undefined) return toolJson(value, label)
   const checked = await validate(outputSchema, value)
   if (!('problem' in checked)) return toolJson(checked.value, label)
-  throw new ToolError(`${label} does not fit its schema: ${checked.problem}`, {
+  throw new ToolError(`${label} does not match its schema: ${checked.problem}`, {
     code: 'tool_output_invalid',
     cause: checked.cause,
   })

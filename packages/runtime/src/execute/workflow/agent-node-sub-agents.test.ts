@@ -88,7 +88,7 @@ describe('sub-agents of an agent as a node', () => {
     const words = gate()
     const child = patient(words) as Agent
     const model = scriptedModel([{ calls: [subAgentCall('patient', 'c1')] }, { text: 'ok' }])
-    const speaks = gate()
+    const hasText = gate()
     let fails = 0
     const testRun = await WorkflowTestRun.start(
       single({
@@ -97,7 +97,7 @@ describe('sub-agents of an agent as a node', () => {
             useReason({ id: 'asks', model, input: 'x', subAgents: [child] }),
             useStep('fails', async () => {
               if (fails++ > 0) return
-              await speaks.opened
+              await hasText.opened
               throw new Error('no')
             }),
           ]).then(([{ text }]) => ({ data: text })),
@@ -105,7 +105,7 @@ describe('sub-agents of an agent as a node', () => {
       }),
     )
     for await (const { chunk } of testRun.run.stream()) if (chunk.type === 'text-delta') break
-    speaks.open()
+    hasText.open()
     for await (const { chunk } of testRun.run.stream()) if (chunk.type === 'step-discarded') break
     words.open()
     expect(await testRun.result()).toMatchObject({ status: 'completed', output: 'ok' })

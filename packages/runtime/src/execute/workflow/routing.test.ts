@@ -168,14 +168,17 @@ describe.each(STORES)('transitions, %s', (_, opening) => {
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
-  test.each([[{ n: 'one' }], [{}], ['text'], [null]])('rejects a payload that does not fit: %o', async data => {
-    const testWorkflow = single(() => ({ data, transitionTo: 'next' }))
-    const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), workflows: [next] })
-    const { status, error } = await testRun.result()
-    expect([status, error?.code]).toEqual(['failed', 'workflow_input_invalid'])
-    expect(error?.message).toContain('next')
-    await testRun.log()
-  })
+  test.each([[{ n: 'one' }], [{}], ['text'], [null]])(
+    'rejects a payload that does not match the schema: %o',
+    async data => {
+      const testWorkflow = single(() => ({ data, transitionTo: 'next' }))
+      const testRun = await WorkflowTestRun.start(testWorkflow, { open: await opening(), workflows: [next] })
+      const { status, error } = await testRun.result()
+      expect([status, error?.code]).toEqual(['failed', 'workflow_input_invalid'])
+      expect(error?.message).toContain('next')
+      await testRun.log()
+    },
+  )
 
   test('works after a pause, in another process', async () => {
     const testWorkflow = single(async () => {
@@ -261,7 +264,7 @@ describe('the input of a workflow', () => {
     expect((await testRun.result()).output).toEqual({ input: 'Go.', data: { n: 1 } })
   })
 
-  test('is rejected before any node runs if it does not fit', async () => {
+  test('is rejected before any node runs if it does not match the schema', async () => {
     let ran = 0
     const typed = single(() => void ran++, { inputSchema: z.object({ n: z.number() }) })
     for (const start of [{ data: { n: 'x' } }, {}]) {

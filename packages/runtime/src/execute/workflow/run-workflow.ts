@@ -40,12 +40,12 @@ export function runWorkflow(work: ProgramExecution, workflow: Workflow, callInpu
 
 const never = (): Promise<never> => new Promise(() => {})
 
-/** Prepares the commit of an execution's end. @throws {NodeEndError} if the node's changes do not fit. */
+/** Prepares the commit of an execution's end. @throws {NodeEndError} if the node's state changes are rejected. */
 function prepareEnd(execution: NodeExecution): PreparedCommit {
   try {
     return execution.prepareFinalCommit()
   } catch (cause) {
-    throw new NodeEndError('the changes of the node do not fit', { cause })
+    throw new NodeEndError('the state changes of the node were rejected', { cause })
   }
 }
 
@@ -406,7 +406,7 @@ function requestInput({ data, session, runId }: ProgramExecution, { inputSchema 
 
 /**
  * Validates the input of a workflow. With `isSecret` the error does not contain the problem (law 10).
- * @throws {MillraceError} if it does not fit.
+ * @throws {MillraceError} if it does not match the schema.
  */
 async function parseInput(
   { inputSchema, name }: Workflow,
@@ -422,7 +422,7 @@ async function parseInput(
   }
   const checked = await validate(inputSchema, callInput)
   if ('problem' in checked) {
-    const problem = `workflow ${name}: the input does not fit`
+    const problem = `workflow ${name}: the input does not match inputSchema`
     const cause = checked.cause ?? new Error(checked.problem)
     throw new MillraceError('workflow_input_invalid', isSecret ? problem : `${problem}: ${checked.problem}`, { cause })
   }

@@ -72,7 +72,7 @@ export class ReaderChecks {
   /** Checks the next entry. */
   onEntry(entry: Entry): void {
     const { sequence, origin, chunk } = entry
-    if (sequence <= this.#head) fail(entry, `it follows ${this.#head}`)
+    if (sequence <= this.#head) fail(entry, `expected a sequence above ${this.#head}`)
     this.#head = sequence
     this.#count++
     if (chunk.type === 'rewind') fail(entry, 'no rewind was requested')

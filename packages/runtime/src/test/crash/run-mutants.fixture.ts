@@ -114,7 +114,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a call that has another key when another process repeats it',
     plan: 1,
-    violation: /which is not called without crashes/,
+    violation: /but is not called without crashes/,
     inject: {
       writeLine: (writeLine, process) => line =>
         writeLine('key' in line && process !== 'p1' ? { ...line, key: `${line.key}.${process}` } : line),
@@ -148,7 +148,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the last answer and the end of its run in separate batches',
     plan: 22,
-    violation: /starts model|which is not called without crashes|view/,
+    violation: /starts model|but is not called without crashes|view/,
     writer: writer => {
       const decide = writer.decide.bind(writer)
       writer.decide = async build => {

@@ -138,7 +138,7 @@ export function inputProblems(lines: readonly Line[], reference: readonly Line[]
     const name = nameOf(line)
     const before = inputs.get(name)
     if (before === undefined && reference.length > 0 && !reference.includes(line)) {
-      problems.push(`${name} is called, which is not called without crashes`)
+      problems.push(`${name} is called, but is not called without crashes`)
     }
     if (before !== undefined && before !== line.input) {
       problems.push(`${name} is called with another input: ${difference(line.input, before)}`)
@@ -186,7 +186,7 @@ export function stopProblems(entries: readonly Entry[], view: View, runId: strin
     for (const part of parts) {
       const remaining = messages.get(id)?.parts.find(({ key }) => key === part.key)
       if (!remaining || !(textOf(remaining) ?? '').startsWith(textOf(part) ?? '')) {
-        problems.push(`run ${runId} was stopped, and ${JSON.stringify(part)} became ${JSON.stringify(remaining)}`)
+        problems.push(`run ${runId} was stopped, but ${JSON.stringify(part)} changed to ${JSON.stringify(remaining)}`)
       }
     }
   }

@@ -4,29 +4,29 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../../../scripts/faults/proxy.ts'
 import { SESSION } from '../crash/tools-program.fixture.ts'
 import { BLOCKED_AFTER_MS, type HarnessStore, type ProcessHarness } from './process-harness.fixture.ts'
-import { type Moment, POINTS, type Point, type StoreSpec } from './process-messages.fixture.ts'
+import { type FaultPoint, POINTS, type Point, type StoreSpec } from './process-messages.fixture.ts'
 import type { ScheduledProcess } from './process-pool.fixture.ts'
 
-/** Time between tokens, so that there are more moments without a store call in flight. */
-const PACE_MS = 2
-/** Maximum delay of a random moment after a point, in ms. */
-const SOON_MS = 20
+/** Time between tokens, so that a kill can also hit while no store call is in flight. */
+const TOKEN_INTERVAL_MS = 2
+/** Maximum time between a fault point and the kill, in ms. */
+const MAX_DELAY_MS = 20
 /** How long a store may take to answer a disconnected process, in ms. */
 const CUT_OFF_MS = 300
 
-const beforeOrAfter = ({ random }: ProcessHarness): Moment['when'] => random.pick(['before', 'after'])
+const beforeOrAfter = ({ random }: ProcessHarness): FaultPoint['when'] => random.pick(['before', 'after'])
 
 /** Kills a process at a point, and starts another. */
 export async function diesAt(
   harness: ProcessHarness,
-  moment: Omit<Moment, 'does' | 'points'>,
+  faultPoint: Omit<FaultPoint, 'action' | 'points'>,
 ): Promise<Point | undefined> {
-  const dying = await harness.startDriver({ moment: { ...moment, points: POINTS, does: 'halt' } })
+  const dying = await harness.startDriver({ faultPoint: { ...faultPoint, points: POINTS, action: 'halt' } })
   const reached = await harness.reached(dying)
-  harness.trace.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached?.point ?? 'not reached'}`)
+  harness.trace.push(`${dying.tag} died ${faultPoint.when} point ${faultPoint.n}, ${reached?.point ?? 'not reached'}`)
   if (reached) await dying.kill()
   await harness.startDriver()
-  await harness.untilOver()
+  await harness.untilEnded()
   return reached?.point
 }
 
@@ -38,19 +38,19 @@ export async function deathsAtPoints(harness: ProcessHarness): Promise<void> {
     deaths > 0;
     deaths--, maxPoint = typical.points >> 1
   ) {
-    const moment: Moment = {
+    const faultPoint: FaultPoint = {
       points: POINTS,
       n: random.between(1, maxPoint),
       when: beforeOrAfter(harness),
-      does: 'halt',
+      action: 'halt',
     }
-    const dying = await harness.startDriver({ moment })
+    const dying = await harness.startDriver({ faultPoint })
     const reached = await harness.reached(dying)
-    harness.trace.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached?.point ?? 'not reached'}`)
+    harness.trace.push(`${dying.tag} died ${faultPoint.when} point ${faultPoint.n}, ${reached?.point ?? 'not reached'}`)
     if (reached) await dying.kill()
   }
   await harness.startDriver()
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** Kills processes at random moments. */
@@ -62,31 +62,31 @@ export async function deathsAtRandomTimes(harness: ProcessHarness): Promise<void
     deaths--, maxPoint = typical.points >> 1
   ) {
     const n = random.between(1, maxPoint)
-    const paceMs = random.pick([0, PACE_MS])
+    const paceMs = random.pick([0, TOKEN_INTERVAL_MS])
     const dying = await harness.startDriver({
       paceMs,
-      moment: { points: POINTS, n, when: beforeOrAfter(harness), does: 'continue' },
+      faultPoint: { points: POINTS, n, when: beforeOrAfter(harness), action: 'continue' },
     })
     await harness.reached(dying)
-    const after = random.below(SOON_MS * 10) / 10
+    const after = random.below(MAX_DELAY_MS * 10) / 10
     harness.trace.push(`${dying.tag} died ${after.toFixed(1)} ms after point ${n}`)
     await pause(after)
     await dying.kill()
   }
   await harness.startDriver()
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** Two drivers compete. The active one sleeps beyond its lease and wakes after the other has continued. */
 export async function competingDrivers(harness: ProcessHarness): Promise<void> {
   const { random, typical } = harness
-  const moment = {
+  const faultPoint = {
     points: ['append'],
     n: random.between(1, typical.appends),
     when: beforeOrAfter(harness),
-    does: 'sleep',
+    action: 'sleep',
   } as const
-  const both = [await harness.startDriver({ moment }), await harness.startDriver({ moment })]
+  const both = [await harness.startDriver({ faultPoint }), await harness.startDriver({ faultPoint })]
   const asleep = new Set<ScheduledProcess>()
   for (const scheduledProcess of both) {
     scheduledProcess.reached.then(() => {
@@ -102,7 +102,7 @@ export async function competingDrivers(harness: ProcessHarness): Promise<void> {
     asleep.delete(sleeper)
     await sleeper.wake()
   }
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** Waits until another process has continued a sleeping one's run, or none is left that could. */
@@ -133,8 +133,8 @@ export async function handOvers(harness: ProcessHarness): Promise<void> {
   ) {
     const n = random.between(1, maxPoint)
     const leaving = await harness.startDriver({
-      paceMs: PACE_MS,
-      moment: { points: ['append'], n, when: 'after', does: 'continue' },
+      paceMs: TOKEN_INTERVAL_MS,
+      faultPoint: { points: ['append'], n, when: 'after', action: 'continue' },
     })
     await harness.reached(leaving)
     harness.trace.push(`${leaving.tag} left after append ${n}`)
@@ -142,7 +142,7 @@ export async function handOvers(harness: ProcessHarness): Promise<void> {
     else void leaving.close()
   }
   await harness.startDriver()
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** Disconnects the driver from the store, for a while or until another has continued. */
@@ -150,8 +150,12 @@ export async function disconnects(harness: ProcessHarness): Promise<void> {
   const { random, harnessStore, typical } = harness
   const proxy = await harnessStore.openProxy()
   const n = random.between(1, typical.appends)
-  const moment: Moment = { points: ['append'], n, when: beforeOrAfter(harness), does: 'continue' }
-  const cut = await harness.startDriver({ store: storeThrough(harnessStore, proxy), paceMs: PACE_MS, moment })
+  const faultPoint: FaultPoint = { points: ['append'], n, when: beforeOrAfter(harness), action: 'continue' }
+  const cut = await harness.startDriver({
+    store: storeThrough(harnessStore, proxy),
+    paceMs: TOKEN_INTERVAL_MS,
+    faultPoint,
+  })
   const reached = await harness.reached(cut)
   const mode = random.pick(['refused', 'silent'] as const)
   if (mode === 'silent') proxy.stall(random.pick(['up', 'down', undefined]))
@@ -167,10 +171,10 @@ export async function disconnects(harness: ProcessHarness): Promise<void> {
   if (reached && isRival) {
     await harness.startDriver()
     await harness.until('another driver continues', () => harness.isOver || harness.seen.length > length)
-  } else if (reached) await Promise.race([cut.storeUnavailable, harness.untilOver()])
+  } else if (reached) await Promise.race([cut.storeUnavailable, harness.untilEnded()])
   proxy.refuse(false)
   proxy.resume()
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** A proxied store for a process with a short timeout. */
@@ -182,20 +186,20 @@ function storeThrough({ spec }: HarnessStore, proxy: FaultProxy): StoreSpec {
 /** The driver crashes, and its successors lack the program: the session is blocked until one has it. */
 export async function missingProgram(harness: ProcessHarness): Promise<void> {
   const { random, harnessStore, typical } = harness
-  const moment: Moment = {
+  const faultPoint: FaultPoint = {
     points: POINTS,
     n: random.between(1, typical.points),
     when: beforeOrAfter(harness),
-    does: 'halt',
+    action: 'halt',
   }
-  const old = await harness.startDriver({ moment })
+  const old = await harness.startDriver({ faultPoint })
   const reached = await harness.reached(old)
   await old.kill()
-  harness.trace.push(`${old.tag} died at point ${moment.n}, ${reached?.point}`)
+  harness.trace.push(`${old.tag} died at point ${faultPoint.n}, ${reached?.point}`)
   await harness.startDriver({ hasProgram: false })
   if (!(await isBlocked(harnessStore))) harness.trace.push('all runs had ended before')
   await harness.startDriver()
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** Waits until the session is reported as blocked. Returns false if nothing is due. */

@@ -12,6 +12,6 @@ schedules({
     // No test here cuts the power: others cover what a crash of Postgres can lose.
     const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }
     const { url, stop } = await postgres({ settings })
-    return { specOf: lane => ({ kind: 'postgres', url, schema: `lane${lane}`, timeoutMs: 5_000 }), stop }
+    return { specOf: index => ({ kind: 'postgres', url, schema: `schedules${index}`, timeoutMs: 5_000 }), stop }
   },
 })

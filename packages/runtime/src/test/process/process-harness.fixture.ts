@@ -197,7 +197,7 @@ export class ProcessHarness {
   }
 
   /** Waits until all runs are over. */
-  untilOver(): Promise<void> {
+  untilEnded(): Promise<void> {
     return this.until('all runs have ended', () => this.isOver)
   }
 
@@ -205,11 +205,11 @@ export class ProcessHarness {
   async reached(
     ...processes: readonly ScheduledProcess[]
   ): Promise<{ scheduledProcess: ScheduledProcess; point: Point } | undefined> {
-    const moments = processes.map(async scheduledProcess => ({
+    const faultPoints = processes.map(async scheduledProcess => ({
       scheduledProcess,
       point: await scheduledProcess.reached,
     }))
-    return Promise.race([...moments, this.untilOver().then(() => undefined)])
+    return Promise.race([...faultPoints, this.untilEnded().then(() => undefined)])
   }
 
   /** Waits until a condition holds for the attached reader. */

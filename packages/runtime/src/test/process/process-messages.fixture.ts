@@ -15,13 +15,13 @@ export const POINTS = ['append', 'claim', 'release', 'putSnapshot', 'putBlob'] a
 
 export type Point = (typeof POINTS)[number]
 
-/** A point of a process: just before or after its nth call of any of these kinds. */
-export interface Moment {
+/** A point at which a process does something: just before or after its nth call of any of these kinds. */
+export interface FaultPoint {
   readonly points: readonly Point[]
   readonly n: number
   readonly when: 'before' | 'after'
-  /** Action after reporting the point: stop for good, sleep until woken, or nothing. */
-  readonly does: 'halt' | 'sleep' | 'continue'
+  /** What the process does after it has reported the point: block forever, sleep until it is woken, or continue. */
+  readonly action: 'halt' | 'sleep' | 'continue'
 }
 
 export interface Opening {
@@ -36,7 +36,7 @@ export interface Opening {
   readonly hasProgram: boolean
   /** Its answers, if it answers instead of driving. */
   readonly clients?: { readonly when: 'asked' | 'paused' | 'on-fault'; readonly makesMistakes: boolean }
-  readonly moment?: Moment
+  readonly faultPoint?: FaultPoint
 }
 
 /** The file that wakes a sleeping process when created. */

@@ -6,7 +6,7 @@ import { ChildPool } from '../../../../../scripts/faults/child-pool.ts'
 import type { Child } from '../../../../../scripts/faults/process.ts'
 import type { SubmittedAnswer } from '../crash/answering-clients.fixture.ts'
 import {
-  type Moment,
+  type FaultPoint,
   type Opening,
   type Point,
   type ProcessMessage,
@@ -73,7 +73,7 @@ export class ProcessPool {
 }
 
 /** The action of a process at its point. */
-const STATE_AT_POINT: Readonly<Record<Moment['does'], string>> = {
+const STATE_AT_POINT: Readonly<Record<FaultPoint['action'], string>> = {
   halt: 'stands still at',
   sleep: 'fell asleep at',
   continue: 'has passed',
@@ -89,7 +89,7 @@ export class ScheduledProcess {
   readonly problems: string[] = []
   readonly #process: PooledProcess
   readonly #pool: ProcessPool
-  readonly #does: Moment['does']
+  readonly #action: FaultPoint['action']
   readonly #wakeFile: string
   readonly #reached = Promise.withResolvers<Point>()
   readonly #awake = Promise.withResolvers<void>()
@@ -99,14 +99,14 @@ export class ScheduledProcess {
   wasKilled = false
   #isGone = false
   /** Its last known state. */
-  #state = 'has not come to a moment'
+  #state = 'has not come to a faultPoint'
 
   constructor(process: PooledProcess, opening: Opening, pool: ProcessPool, onExit: (error: unknown) => void) {
-    const { tag, moment } = opening
+    const { tag, faultPoint } = opening
     this.#process = process
     this.tag = tag
-    this.hasMoment = moment !== undefined
-    this.#does = moment?.does ?? 'continue'
+    this.hasMoment = faultPoint !== undefined
+    this.#action = faultPoint?.action ?? 'continue'
     this.#wakeFile = wakeFileOf(opening)
     this.#pool = pool
     this.#closed.promise.catch(() => {})
@@ -162,8 +162,8 @@ export class ScheduledProcess {
     await this.#process.child.send({ do: 'close' })
     // It may just have reached its point, or still reach it.
     void this.#reached.promise.then(() => {
-      if (this.#does === 'halt') return this.kill()
-      return this.#does === 'sleep' ? this.wake() : undefined
+      if (this.#action === 'halt') return this.kill()
+      return this.#action === 'sleep' ? this.wake() : undefined
     })
     await Promise.race([this.#closed.promise, this.#process.child.exited])
     if (this.#isGone) return
@@ -176,7 +176,7 @@ export class ScheduledProcess {
   #onMessage(message: ProcessMessage): void {
     switch (message.kind) {
       case 'reached':
-        this.#state = `${STATE_AT_POINT[this.#does]} ${message.point} ${message.n}`
+        this.#state = `${STATE_AT_POINT[this.#action]} ${message.point} ${message.n}`
         this.#reached.resolve(message.point)
         break
       case 'awake':

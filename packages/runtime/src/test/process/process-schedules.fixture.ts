@@ -21,7 +21,7 @@ import { answeringAt } from './approval-schedules.fixture.ts'
 import { diesAt } from './death-schedules.fixture.ts'
 import { FAILED_SEEDS } from './process-failed-seeds.fixture.ts'
 import { HarnessStore, ProcessHarness } from './process-harness.fixture.ts'
-import type { Moment, Point, StoreSpec } from './process-messages.fixture.ts'
+import type { FaultPoint, Point, StoreSpec } from './process-messages.fixture.ts'
 import { ProcessPool } from './process-pool.fixture.ts'
 import { PROGRAMS, type ProgramName } from './programs.fixture.ts'
 import { roundsWithoutFaults } from './workflow-schedules.fixture.ts'
@@ -45,15 +45,15 @@ export interface Backend {
   readonly every: Readonly<Record<'tools' | 'approvals', number>>
   /** The first of these points. Differs by store, so that together they cover more. @default 0 */
   readonly from?: Readonly<Record<'tools' | 'approvals', number>>
-  /** Starts the server of the store. `specOf` returns the store of a lane. */
-  start(folder: string): Promise<{ specOf(lane: number): StoreSpec; stop(): Promise<void> }>
+  /** Starts the server of the store. `specOf` returns a store of its own for each index. */
+  start(folder: string): Promise<{ specOf(index: number): StoreSpec; stop(): Promise<void> }>
 }
 
 /** How many schedules run at once, each on its own log. */
-const LANES = 3
+const CONCURRENCY = 3
 const FIRST = firstSeed()
 
-/** Declares the tests of a backend. They run concurrently, since their schedules share the lanes and the processes. */
+/** Declares the tests of a backend. They run concurrently, since their schedules share the stores and the processes. */
 export function schedules(backend: Backend): void {
   const { name, kinds } = backend
   const slots = slotsOf(kinds)
@@ -66,16 +66,16 @@ export function schedules(backend: Backend): void {
     /** Number of kills at each point, of the tests that try the points one by one. */
     const died: Record<string, number> = {}
     let pool: ProcessPool
-    let lanes: Lanes
+    let storePool: StorePool
     let stopStore: () => Promise<void>
     let startedAt = 0
     let played = 0
     beforeAll(async () => {
       const { specOf, stop } = await backend.start(folder)
       stopStore = stop
-      pool = new ProcessPool(name, LANES + 1)
-      lanes = new Lanes(
-        await Promise.all(Array.from({ length: LANES }, (_, lane) => HarnessStore.open(specOf(lane), folder))),
+      pool = new ProcessPool(name, CONCURRENCY + 1)
+      storePool = new StorePool(
+        await Promise.all(Array.from({ length: CONCURRENCY }, (_, index) => HarnessStore.open(specOf(index), folder))),
       )
       startedAt = performance.now()
     })
@@ -84,7 +84,7 @@ export function schedules(backend: Backend): void {
       const at = Object.entries(died).map(([point, n]) => `${n} ${point}`)
       const deaths = at.length > 0 ? ` (one by one ${at.join(', ')})` : ''
       console.log(`${name}: ${played} schedules, ${pool.killed} deaths${deaths} in ${seconds} s, seeds from ${FIRST}`)
-      await lanes.close()
+      await storePool.close()
       await pool.stop()
       await stopStore()
       rmSync(folder, { recursive: true })
@@ -112,9 +112,9 @@ export function schedules(backend: Backend): void {
       return record
     }
 
-    /** Plays one schedule on a lane that is free. */
+    /** Plays one schedule on a store that is free. */
     const run = (id: string, seed: number, { program = 'tools', play }: Pick<ScheduleKind, 'program' | 'play'>) =>
-      lanes.use(async harnessStore => {
+      storePool.use(async harnessStore => {
         const reference = await undisturbed(program, harnessStore)
         const harness = new ProcessHarness(harnessStore, pool, new Random(seed), { name: id, program }, reference.view)
         try {
@@ -159,19 +159,19 @@ export function schedules(backend: Backend): void {
       const sample = every === 1 ? 'every one' : `one in ${every}`
       test.concurrent(`continues the program ${program} after kill -9 just before and after a call that changes the store, ${sample}`, async () => {
         let missed = 0
-        function* moments(): Generator<Omit<Moment, 'points' | 'does'>> {
+        function* faultPoints(): Generator<Omit<FaultPoint, 'points' | 'action'>> {
           // How many points a run has depends on which draft chunks are batched. All of them are played until a run ends before its point.
           const maxPoint = every === 1 ? Infinity : 2 * PROGRAMS[program].typical.points
           for (let at = (backend.from?.[program] ?? 0) % every; missed === 0 && at < maxPoint; at += every) {
             yield { n: 1 + (at >> 1), when: at % 2 === 0 ? 'before' : 'after' }
           }
         }
-        await inLanes(moments(), moment =>
-          run(`point-${program}-${moment.n}-${moment.when}`, moment.n, {
+        await playConcurrently(faultPoints(), faultPoint =>
+          run(`point-${program}-${faultPoint.n}-${faultPoint.when}`, faultPoint.n, {
             program,
             async play(harness) {
-              if (program === 'approvals') await harness.startAnswering(answeringAt(moment.n))
-              const point: Point | undefined = await diesAt(harness, moment)
+              if (program === 'approvals') await harness.startAnswering(answeringAt(faultPoint.n))
+              const point: Point | undefined = await diesAt(harness, faultPoint)
               if (point === undefined) missed++
               else died[point] = (died[point] ?? 0) + 1
             },
@@ -183,7 +183,8 @@ export function schedules(backend: Backend): void {
     for (const kind of kinds) {
       const seedsOfKind = seeds.filter(seed => kindOf(seed) === kind)
       if (seedsOfKind.length > 0)
-        test.concurrent(`${kind.title}: ${seedsOfKind.length} schedules`, () => inLanes(seedsOfKind.values(), runSeed))
+        test.concurrent(`${kind.title}: ${seedsOfKind.length} schedules`, () =>
+          playConcurrently(seedsOfKind.values(), runSeed))
     }
   })
 }
@@ -194,11 +195,11 @@ function slotsOf(kinds: readonly ScheduleKind[]): readonly ScheduleKind[] {
   return Array.from({ length: rounds }, (_, round) => kinds.filter(({ share }) => share > round)).flat()
 }
 
-/** Plays jobs one after another in each of as many loops as there are lanes. Throws the first failure when all have stopped. */
-async function inLanes<Job>(jobs: Iterator<Job>, play: (job: Job) => Promise<void>): Promise<void> {
+/** Plays at most `CONCURRENCY` jobs at the same time. Starts no job after a failure, and throws the failure when all have stopped. */
+async function playConcurrently<Job>(jobs: Iterator<Job>, play: (job: Job) => Promise<void>): Promise<void> {
   let hasFailed = false
   const results = await Promise.allSettled(
-    Array.from({ length: LANES }, async () => {
+    Array.from({ length: CONCURRENCY }, async () => {
       for (let job = jobs.next(); !job.done && !hasFailed; job = jobs.next()) {
         await play(job.value).catch(error => {
           hasFailed = true
@@ -211,7 +212,7 @@ async function inLanes<Job>(jobs: Iterator<Job>, play: (job: Job) => Promise<voi
 }
 
 /** Stores, each used by one schedule at a time. */
-class Lanes {
+class StorePool {
   readonly #stores: readonly HarnessStore[]
   readonly #free: HarnessStore[]
   readonly #waiting: ((harnessStore: HarnessStore) => void)[] = []
@@ -243,7 +244,7 @@ const isWorkflow = (program: ProgramName): boolean => PROGRAMS[program].workflow
 async function playWithoutFaults(harness: ProcessHarness): Promise<void> {
   if (harness.program === 'approvals') await harness.startAnswering()
   await harness.startDriver()
-  await harness.untilOver()
+  await harness.untilEnded()
 }
 
 /** Plays a schedule to its end; returns its record. */

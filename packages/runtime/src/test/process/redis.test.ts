@@ -10,6 +10,6 @@ schedules({
   kinds: REDIS_KINDS,
   async start() {
     const { url, stop } = await redis()
-    return { specOf: lane => ({ kind: 'redis', url, prefix: `lane${lane}:`, timeoutMs: 5_000 }), stop }
+    return { specOf: index => ({ kind: 'redis', url, prefix: `schedules${index}:`, timeoutMs: 5_000 }), stop }
   },
 })

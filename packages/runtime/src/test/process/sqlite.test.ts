@@ -8,6 +8,6 @@ schedules({
   every: { tools: 19, approvals: 45 },
   kinds: SQLITE_KINDS,
   async start(folder) {
-    return { specOf: lane => ({ kind: 'sqlite', path: join(folder, `lane-${lane}.db`) }), async stop() {} }
+    return { specOf: index => ({ kind: 'sqlite', path: join(folder, `schedules-${index}.db`) }), async stop() {} }
   },
 })

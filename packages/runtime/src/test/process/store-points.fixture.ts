@@ -3,7 +3,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { LogError, type LogStore } from '@millrace/log'
 import {
-  type Moment,
+  type FaultPoint,
   type Opening,
   POINTS,
   type Point,
@@ -25,27 +25,27 @@ const blockThread = (ms?: number): void => void Atomics.wait(new Int32Array(new 
  */
 export function storeWithPoints(
   store: LogStore,
-  opening: Pick<Opening, 'moment' | 'ledger' | 'tag'>,
+  opening: Pick<Opening, 'faultPoint' | 'ledger' | 'tag'>,
   report: (message: ProcessMessage) => void,
 ): LogStore {
-  const { moment } = opening
+  const { faultPoint } = opening
   const wakeFile = wakeFileOf(opening)
   let n = 0
 
-  function reachPoint(point: Point, when: Moment['when'], at: number): void {
-    if (moment === undefined || at !== moment.n || when !== moment.when) return
+  function reachPoint(point: Point, when: FaultPoint['when'], at: number): void {
+    if (faultPoint === undefined || at !== faultPoint.n || when !== faultPoint.when) return
     // Set by the message of this point. Otherwise it belongs to another schedule.
     rmSync(wakeFile, { force: true })
     report({ kind: 'reached', point, n: at })
-    if (moment.does === 'halt') blockThread()
-    if (moment.does !== 'sleep') return
+    if (faultPoint.action === 'halt') blockThread()
+    if (faultPoint.action !== 'sleep') return
     while (!existsSync(wakeFile)) blockThread(POLL_MS)
     report({ kind: 'awake' })
   }
 
   async function call(name: string, method: () => unknown): Promise<unknown> {
     try {
-      if (!isPoint(name) || !moment?.points.includes(name)) return await method()
+      if (!isPoint(name) || !faultPoint?.points.includes(name)) return await method()
       const at = ++n
       reachPoint(name, 'before', at)
       const result = await method()

@@ -1,10 +1,10 @@
 // Schedules of workflows with interrupts: each pause is answered in another process than the one before.
 
 import type { ProcessHarness } from './process-harness.fixture.ts'
-import { type Moment, POINTS } from './process-messages.fixture.ts'
+import { type FaultPoint, POINTS } from './process-messages.fixture.ts'
 import type { ScheduledProcess } from './process-pool.fixture.ts'
 
-const PACE_MS = 2
+const TOKEN_INTERVAL_MS = 2
 
 /** No crash: one driver runs from the first pause to the end. */
 export async function roundsWithoutFaults(harness: ProcessHarness): Promise<void> {
@@ -31,15 +31,15 @@ export async function roundsWithDeaths(harness: ProcessHarness): Promise<void> {
 /** Kills a process on the way to the next pause, unless it gets there first. */
 async function dieBeforePause(harness: ProcessHarness, pauses: number): Promise<ScheduledProcess> {
   const { random, typical } = harness
-  const moment: Moment = {
+  const faultPoint: FaultPoint = {
     points: POINTS,
     n: random.between(1, typical.points),
     when: random.pick(['before', 'after']),
-    does: 'halt',
+    action: 'halt',
   }
-  const dying = await harness.startDriver({ moment, paceMs: random.pick([0, PACE_MS]) })
+  const dying = await harness.startDriver({ faultPoint, paceMs: random.pick([0, TOKEN_INTERVAL_MS]) })
   const reached = await Promise.race([dying.reached, isPaused(harness, pauses).then(() => undefined)])
-  harness.trace.push(`${dying.tag} died ${moment.when} point ${moment.n}, ${reached ?? 'too late'}`)
+  harness.trace.push(`${dying.tag} died ${faultPoint.when} point ${faultPoint.n}, ${reached ?? 'too late'}`)
   await dying.kill()
   return harness.startDriver()
 }

@@ -279,7 +279,7 @@ function statusProblems({ view, entries, results, plan }: RaceRecord): string[] 
       problems.push(`run ${runId} starts ${starts.length} times and ends ${ends.length} times`)
     }
     if (status !== (ends[0]?.chunk as { status?: string } | undefined)?.status) {
-      problems.push(`run ${runId} shows as ${status}`)
+      problems.push(`the view shows run ${runId} as ${status}`)
     }
   }
   const isStopAccepted = results.some(({ action, outcome }) => action.verb === 'stop' && outcome === 'accepted')

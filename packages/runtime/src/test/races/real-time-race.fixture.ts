@@ -48,9 +48,9 @@ class RealRace {
     const readerDone = this.#read()
     const drivers = this.#handles.slice(0, 2).map((store, index) => this.#drive(store, `p${index + 1}`))
     try {
-      await Promise.race([this.#untilOver(), readerDone])
+      await Promise.race([this.#untilEnded(), readerDone])
       for (const action of this.#notStarted) this.#scheduleAction(action, 0)
-      await Promise.race([this.#untilOver(), readerDone])
+      await Promise.race([this.#untilEnded(), readerDone])
     } finally {
       this.#reader.abort()
       await Promise.all(drivers.map(driver => driver.close()))
@@ -114,7 +114,7 @@ class RealRace {
   /**
    * Waits until all actions are done and no run is open or queued. Answers the remaining pendings without deadlines.
    */
-  async #untilOver(): Promise<void> {
+  async #untilEnded(): Promise<void> {
     for (;;) {
       const { promise } = this.#changed
       if (this.#inFlight.size === 0) {

@@ -136,7 +136,7 @@ class AnswerMatcher {
 export function failureFor(answer: Answer, error: unknown): Answer | undefined {
   if (!(answer.kind === 'tool-result' && 'output' in answer)) return undefined
   if (!(error instanceof RunError && error.code === 'answer_invalid')) return undefined
-  return { kind: answer.kind, id: answer.id, error: `The output did not fit the tool: ${error.message}` }
+  return { kind: answer.kind, id: answer.id, error: `The output was rejected: ${error.message}` }
 }
 
 /** The error for content that a client may not send. */

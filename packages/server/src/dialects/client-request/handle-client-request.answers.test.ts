@@ -127,7 +127,7 @@ test('an invalid tool output fails its call, and the run continues', async () =>
   expect((await run.result()).status).toBe('completed')
   const { view } = await at.services.runtime.view('s')
   expect(view.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))).toMatchObject([
-    { toolCallId: 'p', state: 'output-error', errorText: expect.stringMatching(/did not fit.*city/s) },
+    { toolCallId: 'p', state: 'output-error', errorText: expect.stringMatching(/was rejected.*city/s) },
     { toolCallId: 'q', state: 'output-available', output: { city: 'Ulm' } },
   ])
   // The transcript contains it forever, and gets the same result forever.

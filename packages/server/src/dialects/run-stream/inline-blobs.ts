@@ -27,7 +27,7 @@ async function withInlineValues(manager: StreamManager, sessionId: string, part:
   for (const [pointer, { hash }] of Object.entries(blobs)) {
     const bytes = await manager.blob(sessionId, hash)
     if (bytes === undefined)
-      throw new LogError('absent', `blob ${hash}: expected it in session ${sessionId}, the store has lost it`)
+      throw new LogError('absent', `blob ${hash}: expected it in the store of session ${sessionId}, found none`)
     const isProgress = pointer === '/output' && 'progress' in part
     values[isProgress ? 'progress' : pointer.slice(1)] = JSON.parse(Buffer.from(bytes).toString())
   }

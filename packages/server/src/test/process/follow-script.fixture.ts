@@ -1,7 +1,7 @@
 import type { View } from '@millrace/protocol'
 import type { Random } from '../../../../../scripts/faults/random.ts'
 import { SessionScript } from '../../../../../scripts/faults/sessions/session-script.fixture.ts'
-import type { FollowScene } from './follow-scene.fixture.ts'
+import type { FollowHarness } from './follow-harness.fixture.ts'
 import { NAMES } from './followed-agents.fixture.ts'
 import type { SessionReplica } from './session-replica.fixture.ts'
 import { type ReceivedResponse, sendUntilAnswered } from './single-request.fixture.ts'
@@ -40,13 +40,13 @@ function turnsOf(random: Random): readonly Turn[] {
 }
 
 /** The users of one session. They see what the first follower sees. */
-export class FollowScript extends SessionScript<Turn, FollowScene> {
+export class FollowScript extends SessionScript<Turn, FollowHarness> {
   protected runIds: string[] = []
   readonly #replica: SessionReplica
   #idCount = 0
 
-  constructor(scene: FollowScene, replica: SessionReplica) {
-    super(scene, replica.sessionId, turnsOf(scene.random))
+  constructor(harness: FollowHarness, replica: SessionReplica) {
+    super(harness, replica.sessionId, turnsOf(harness.random))
     this.#replica = replica
   }
 
@@ -66,7 +66,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     switch (action) {
       case 'stop':
       case 'abort':
-        await this.scene.until(
+        await this.harness.until(
           'there is something to stop',
           () => this.#replica.count >= from + after || this.isEnded(runId),
         )
@@ -76,7 +76,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
         // The next turn begins while this run continues.
         return
       case 'interrupt':
-        await this.scene.until(
+        await this.harness.until(
           'there is something to interrupt',
           () => this.#replica.count >= from + after || this.isEnded(runId),
         )
@@ -99,22 +99,22 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
       default:
     }
     await this.ended()
-    this.scene.notes.push(`${this.sessionId}: ${runId} and all before it have ended`)
+    this.harness.notes.push(`${this.sessionId}: ${runId} and all before it have ended`)
   }
 
   /** Deletes the session. The next turn creates another one with the same id. */
   async #deleteSession(): Promise<void> {
     await this.ended()
-    const { scene, sessionId } = this
-    const { server, runReaders } = scene
+    const { harness, sessionId } = this
+    const { server, runReaders } = harness
     // A request that is still repeated would start its run in the new session.
     const sessionReaders = runReaders.filter(reader => reader.sessionId === sessionId)
-    await scene.until('all requests for runs are answered', () =>
+    await harness.until('all requests for runs are answered', () =>
       sessionReaders.every(({ isRequested }) => isRequested),
     )
     if ((await server.manager.getInfo(sessionId)) === null) return
-    await sendUntilAnswered(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
-    scene.notes.push(`${sessionId}: removed at ${this.#replica.position}`)
+    await sendUntilAnswered(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, harness.signal)
+    harness.notes.push(`${sessionId}: removed at ${this.#replica.position}`)
     this.runIds = []
   }
 
@@ -122,14 +122,14 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     const runId = this.#newRunId()
     if (accept === 'json') await this.#post('runs', { ...body, runId })
     else {
-      await this.scene.startAndFollow(this.sessionId, runId, accept, body)
-      await this.scene.until(`${runId} is known`, () => this.#isKnown(runId))
+      await this.harness.startAndFollow(this.sessionId, runId, accept, body)
+      await this.harness.until(`${runId} is known`, () => this.#isKnown(runId))
     }
     return runId
   }
 
   async #post(verb: string, body: Readonly<Record<string, unknown>>): Promise<ReceivedResponse> {
-    const { server, signal } = this.scene
+    const { server, signal } = this.harness
     const request = { method: 'POST', path: `/sessions/${this.sessionId}/${verb}`, body } as const
     const response = await sendUntilAnswered(server.port, request, signal)
     if (response.status >= 400 && !(verb === 'answers' && response.status === 409)) {

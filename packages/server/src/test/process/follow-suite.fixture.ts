@@ -16,7 +16,7 @@ interface FollowSuite {
 }
 
 /** Number of schedules that run at the same time on one cluster. */
-const LANES = 12
+const CONCURRENCY = 12
 
 /** Declares the test of a store. */
 export function followSuite({ name, count, first, start }: FollowSuite): void {
@@ -26,7 +26,7 @@ export function followSuite({ name, count, first, start }: FollowSuite): void {
     file: `packages/server/src/test/process/${name}`,
     count,
     first,
-    lanes: LANES,
+    concurrency: CONCURRENCY,
     failedSeeds: FAILED_SEEDS[name],
     async open() {
       store = await start()

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Entry, foldLog, isData, isDraftChunk, isGuest, type View } from '@millrace/protocol'
 import { asJson, differenceOf } from '../../../../../scripts/faults/sessions/difference.fixture.ts'
-import type { Follower, FollowScene } from './follow-scene.fixture.ts'
+import type { Follower, FollowHarness } from './follow-harness.fixture.ts'
 import type { RunReader } from './follower.fixture.ts'
 import type { Applied, SessionReplica } from './session-replica.fixture.ts'
 
@@ -17,7 +17,7 @@ export interface StoredLog {
 }
 
 /** Reads a log from the store. */
-export async function readStoredLog({ server }: FollowScene, sessionId: string): Promise<StoredLog> {
+export async function readStoredLog({ server }: FollowHarness, sessionId: string): Promise<StoredLog> {
   const info = await server.manager.getInfo(sessionId)
   if (info === null) return { sessionId, head: 0, incarnation: '', entries: [] }
   const { head, incarnation } = info
@@ -25,7 +25,7 @@ export async function readStoredLog({ server }: FollowScene, sessionId: string):
 }
 
 /** All problems. Empty if the schedule passed. */
-export function verdict({ followers, runReaders }: FollowScene, logs: readonly StoredLog[]): string[] {
+export function verdict({ followers, runReaders }: FollowHarness, logs: readonly StoredLog[]): string[] {
   const problems: string[] = []
   for (const log of logs) {
     const publicEntries = log.entries.filter(({ internal }) => !internal)
@@ -63,12 +63,12 @@ function coverageProblems(
   let at = 0
   for (const piece of applied) {
     if (piece.kind === 'frame' && piece.after !== at)
-      problems.push(`(${piece.after}, ${piece.sequence}] came at position ${at}`)
-    if (piece.sequence < at) problems.push(`it went back from ${at} to ${piece.sequence}`)
+      problems.push(`(${piece.after}, ${piece.sequence}] was received at position ${at}`)
+    if (piece.sequence < at) problems.push(`the position went back from ${at} to ${piece.sequence}`)
     at = piece.sequence
   }
-  if (position !== head || at !== head) problems.push(`it is at ${position}, and the log at ${head}`)
-  if (incarnation !== logIncarnation) problems.push('it follows another log')
+  if (position !== head || at !== head) problems.push(`the follower is at ${position}, the log at ${head}`)
+  if (incarnation !== logIncarnation) problems.push('the follower has another incarnation of the log')
   return problems
 }
 
@@ -148,7 +148,8 @@ function endProblems({ sessionId, entries }: StoredLog): string[] {
   for (const { sequence, origin, chunk } of entries) {
     const { runId } = origin
     if (runId === undefined || isGuest(origin)) continue
-    if (ends.has(runId)) problems.push(`${sessionId}: ${sequence} (${chunk.type}) follows the end of ${runId}`)
+    if (ends.has(runId))
+      problems.push(`${sessionId}: ${sequence} (${chunk.type}) was written after the end of ${runId}`)
     if (chunk.type === 'run-finished') ends.set(runId, sequence)
   }
   for (const { chunk, origin } of entries) {

@@ -1,4 +1,4 @@
-import { ScheduleScene } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
+import { ScheduleHarness } from '../../../../scripts/faults/sessions/schedule-harness.fixture.ts'
 import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { Reader, Tab } from './tab.fixture.ts'
 
@@ -6,7 +6,7 @@ import { Reader, Tab } from './tab.fixture.ts'
 const TOOL_MS = 20
 
 /** Sessions of a server, and the tabs that show them through proxies. */
-export class TabScene extends ScheduleScene<InProcessServer> {
+export class TabHarness extends ScheduleHarness<InProcessServer> {
   readonly tabs: Tab[] = []
   readonly readers: Reader[] = []
   /** Sessions that were deleted and created again. */

@@ -25,7 +25,7 @@ export interface ScheduleLimits {
 export type ConnectionFault = 'cut' | 'reset' | 'half-close' | 'stall' | 'refuse'
 
 /** One schedule while it plays. A subclass holds the clients, and counts what they observe. */
-export abstract class ScheduleScene<Server extends SessionServer = SessionServer> {
+export abstract class ScheduleHarness<Server extends SessionServer = SessionServer> {
   readonly server: Server
   readonly random: Random
   readonly sessionIds: readonly string[]
@@ -80,9 +80,9 @@ export abstract class ScheduleScene<Server extends SessionServer = SessionServer
     for (const condition of [...this.#conditions]) if (condition.holds()) condition.resolve()
   }
 
-  /** Waits until the first client has observed `after` times or the scripts have ended, and then a random time. */
-  async moment(after: number, isOver: () => boolean): Promise<void> {
-    await this.until(`the first client has observed ${after} times`, () => this.observed >= after || isOver())
+  /** Waits until the first client has made `after` observations or the scripts have ended, and then a random time. */
+  async waitForObservations(after: number, isOver: () => boolean): Promise<void> {
+    await this.until(`the first client has made ${after} observations`, () => this.observed >= after || isOver())
     await this.pause(MAX_EVENT_DELAY_MS)
   }
 

@@ -1,5 +1,5 @@
 import { proxy } from '../../../../../scripts/faults/proxy.ts'
-import { ScheduleScene } from '../../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
+import { ScheduleHarness } from '../../../../../scripts/faults/sessions/schedule-harness.fixture.ts'
 import { FaultyConnection, type Reader } from './faulty-connection.fixture.ts'
 import { type FollowerSettings, RunReader, randomSettings, SessionReader } from './follower.fixture.ts'
 import { SessionReplica } from './session-replica.fixture.ts'
@@ -13,7 +13,7 @@ export interface Follower {
 }
 
 /** Sessions of a server, the clients that follow them, and the proxies between them. */
-export class FollowScene extends ScheduleScene {
+export class FollowHarness extends ScheduleHarness {
   readonly followers: Follower[] = []
   readonly runReaders: RunReader[] = []
   readonly #connections: FaultyConnection[] = []

@@ -29,7 +29,7 @@ export function useVerifiedChat(log: SessionLog): VerifiedChat | undefined {
 }
 
 /** Counts of lost, duplicate and differing entries. */
-export function Verdict({ log }: { readonly log: SessionLog }) {
+export function VerificationSummary({ log }: { readonly log: SessionLog }) {
   const { upTo, count, lost, differing, error } = useVerified(log)
   const { head, repeated } = useLogState(log)
   const chat = useVerifiedChat(log)
@@ -38,7 +38,7 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
   ) as [Discrepancy[], Discrepancy[]]
   const isBad = lost.length + differing.length + repeated + (chat?.found.length ?? 0) > 0
   return (
-    <section className="verdict" data-bad={isBad} aria-label="Verification">
+    <section className="verification" data-bad={isBad} aria-label="Verification">
       <dl>
         <Counter name="lost" label="Lost" value={lost.length + lostMessages.length} />
         <Counter name="repeated" label="Duplicate" value={repeated} />
@@ -80,7 +80,7 @@ export function Verdict({ log }: { readonly log: SessionLog }) {
             The log is read again by a separate request, which faults do not affect.
           </dd>
           <dt>Duplicate</dt>
-          <dd>Entries that this page received twice after the connection removed duplicates.</dd>
+          <dd>Entries that this tab received twice although the connection removes duplicates.</dd>
           <dt>Different</dt>
           <dd>Entries{chat && ' and messages'} that differ from the log.</dd>
         </dl>

@@ -1,4 +1,4 @@
-// The scene of a schedule: a store, its processes, their reports, and ways to wait for them. Moments are counted in reports, never
+// The harness of a schedule: a store, its processes, their reports, and ways to wait for them. Moments are counted in reports, never
 // in time. Time limits only say when to give up.
 
 import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
@@ -33,7 +33,7 @@ interface PendingWait {
   reject(error: unknown): void
 }
 
-export class FaultScene {
+export class FaultHarness {
   readonly testStore: TestStore
   readonly name: string
   killedServers = 0
