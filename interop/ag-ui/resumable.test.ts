@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { HttpAgent } from '@ag-ui/client'
 import { resumable } from '@millrace/dialects/ag-ui'
 import { expect, onTestFinished, test } from 'vitest'
@@ -112,6 +115,22 @@ test('AG-UI’s own client does not reconnect: it reports a failed run, which co
   await late.agent.connectAgent()
   expect(late.agent.messages.at(-1)?.content).toBe('one two three four')
   expect(backend.calls['holder']).toBe(1)
+})
+
+test('AG-UI’s own client leaves an unhandled rejection when any server cuts its stream', async () => {
+  silenceErrors()
+  const left = leftRejections()
+  // A server without any code of Millrace.
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write('data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n', () => response.destroy())
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const agent = new HttpAgent({ url: `http://127.0.0.1:${port}` })
+  await expect(agent.runAgent()).rejects.toThrow()
+  await expect.poll(() => left, { message: 'it leaves an unhandled rejection' }).toHaveLength(1)
 })
 
 test('connectAgent follows a run of another client from its start, with the history', async () => {
