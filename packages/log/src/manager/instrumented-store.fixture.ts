@@ -2,7 +2,7 @@ import { LogError } from '../store/log-error.ts'
 import type { LogStore, Page } from '../store/log-store.ts'
 
 type Asynchronous = {
-  [K in keyof LogStore]: LogStore[K] extends (...args: never[]) => Promise<unknown> ? K : never
+  [K in keyof LogStore]-?: NonNullable<LogStore[K]> extends (...args: never[]) => Promise<unknown> ? K : never
 }[keyof LogStore]
 
 /** A call that a test delays. */

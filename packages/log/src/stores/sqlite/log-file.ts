@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
-import { checkSchema, createSchema } from './schema.ts'
+import { addMissingIndex, checkSchema, createSchema } from './schema.ts'
 
 export interface FileOptions {
   readonly path: string
@@ -33,6 +33,7 @@ export class LogFile {
       db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = ${durability}; PRAGMA fullfsync = ON`)
       if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
       if (schema === 'empty') createSchema(db)
+      else addMissingIndex(db)
     } catch (error) {
       db.close()
       throw error

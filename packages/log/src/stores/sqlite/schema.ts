@@ -45,6 +45,7 @@ CREATE TABLE streams (
 );
 CREATE INDEX streams_due ON streams (program, wake) WHERE wake IS NOT NULL;
 CREATE INDEX streams_list ON streams (principal, touched DESC, name);
+CREATE INDEX streams_touched ON streams (touched);
 
 CREATE TABLE batches (
   place INTEGER PRIMARY KEY,
@@ -115,6 +116,15 @@ export function createSchema(db: DatabaseSync): void {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
+}
+
+/**
+ * Adds the index that files of earlier releases lack. It is no new version of the schema: earlier releases can write
+ * such a file too, and SQLite keeps the index up to date.
+ */
+export function addMissingIndex(db: DatabaseSync): void {
+  if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'streams_touched'").get() !== undefined) return
+  db.exec('CREATE INDEX IF NOT EXISTS streams_touched ON streams (touched)')
 }
 
 function pragma(db: DatabaseSync, name: string): number {

@@ -1,6 +1,7 @@
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import type { TicketMove } from '../../store/log-store.ts'
-import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
+import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
 
 const { newPath, open } = testFolder()
 
@@ -18,6 +19,37 @@ describe('list', () => {
     for (const token of [...hostile, ...numbers, ...texts]) {
       await expect(store.list('ann', 9, token)).rejects.toMatchObject({ code: 'invalid' })
     }
+  })
+})
+
+describe('listOldest', () => {
+  const planOf = (path: string) => {
+    const db = new DatabaseSync(path)
+    try {
+      return db
+        .prepare('EXPLAIN QUERY PLAN SELECT id FROM streams WHERE touched >= 1 ORDER BY touched, id LIMIT 1')
+        .all()
+        .map(({ detail }) => detail)
+        .join()
+    } finally {
+      db.close()
+    }
+  }
+
+  test('adds its index to a file of an earlier release, which other processes have open', async () => {
+    const path = newPath()
+    const earlier = open({ path })
+    await earlier.create('a', null)
+    const db = new DatabaseSync(path)
+    db.exec('DROP INDEX streams_touched')
+    db.close()
+    expect(planOf(path)).not.toContain('streams_touched')
+    const store = open({ path })
+    expect((await store.listOldest(9)).streams).toMatchObject([{ streamId: 'a' }])
+    expect(planOf(path)).toContain('streams_touched')
+    await earlier.create('b', null)
+    expect((await store.listOldest(9)).streams).toMatchObject([{ streamId: 'a' }, { streamId: 'b' }])
+    expect(integrityOf(path)).toBe('ok')
   })
 })
 
