@@ -446,11 +446,15 @@ export class StreamManager {
   async expireStreamAfter(streamId: string, ms: number): Promise<boolean> {
     checkStreamId(streamId)
     checkInteger('ms', ms)
-    const { store } = this
-    if (store.expireAfter === undefined) return false
-    const page = await this.#history.head(streamId)
-    if (page === undefined || page.lease !== null || !isAtRest(ticketOf(page.ticket))) return false
-    return this.#call(async () => (await store.expireAfter?.(streamId, ms, page.version)) ?? false)
+    if (this.store.expireAfter === undefined) return false
+    for (let refused: string | undefined; ; ) {
+      const page = await this.#history.head(streamId)
+      if (page === undefined || page.lease !== null || !isAtRest(ticketOf(page.ticket))) return false
+      // The ticket has not moved, so the store refuses for another reason.
+      if (page.version === refused) return false
+      if (await this.#call(async () => this.store.expireAfter?.(streamId, ms, page.version))) return true
+      refused = page.version
+    }
   }
 
   /**

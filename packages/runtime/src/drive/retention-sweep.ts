@@ -32,7 +32,7 @@ export const PAGE_SIZE = 200
 /** Time between two pages of a pass, in ms. */
 export const PAGE_INTERVAL_MS = 1000
 /** Maximum delay of the next pass while the store is unavailable, in ms. */
-const MAX_BACKOFF_MS = 900_000
+export const MAX_PASS_BACKOFF_MS = 900_000
 /**
  * Minimum time between two trims of a session by one process, in ms. Each trim folds the session and stores a snapshot,
  * so a session must not be trimmed after every run.
@@ -88,7 +88,7 @@ export class RetentionSweep {
         const startedAt = timers.now()
         this.#pass = this.#run().then(() => {
           const interval = PASS_INTERVAL_MS * (1 + Math.random() / 2) * 2 ** this.#failedPasses
-          this.#schedule(Math.max(0, Math.min(interval, MAX_BACKOFF_MS) - (timers.now() - startedAt)))
+          this.#schedule(Math.max(0, Math.min(interval, MAX_PASS_BACKOFF_MS) - (timers.now() - startedAt)))
         })
       },
       true,
