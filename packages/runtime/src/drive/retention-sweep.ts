@@ -131,7 +131,10 @@ export class RetentionSweep {
           else if (hasTrims && this.#mayTrim(stream, page.clock)) await manager.trimStream(stream.streamId, rule)
         } catch (cause) {
           const code = cause instanceof LogError ? cause.code : ''
-          if (STORE_ERRORS.has(code)) throw cause
+          if (STORE_ERRORS.has(code)) {
+            this.#trims.delete(stream.streamId)
+            throw cause
+          }
           if (!EXPECTED_ERRORS.has(code)) failures.push({ sessionId: stream.streamId, cause })
         }
       }

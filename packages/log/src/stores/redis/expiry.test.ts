@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { batch, guest, move } from '../../contract/writer.ts'
+import { multiplied } from '../../../../../scripts/faults/campaign.ts'
+import { batch, type ContractWriter, guest, move } from '../../contract/writer.ts'
 import { StreamManager } from '../../manager/stream-manager.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { redisStore } from './index.ts'
@@ -146,6 +148,111 @@ describe('expireAfter', () => {
     expect(await expiries('copy')).toEqual([-1])
   })
 })
+
+test('law 12: after any calls, all keys of a log have the same expiry, and a claimed log has none', async () => {
+  const { store, expiries } = open()
+  let logs = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom(...CALLS), { minLength: 1, maxLength: 14 }), async calls => {
+      const log = new ExpectedLog(store, `log-${++logs}`)
+      await store.create(log.streamId, null)
+      for (const call of calls) {
+        await log[call]()
+        const times = await expiries(log.streamId)
+        expect([call, times.map(time => time > 0)]).toEqual([call, [log.isExpiring]])
+      }
+      await log.release()
+    }),
+    { numRuns: multiplied(25) },
+  )
+})
+
+const CALLS = [
+  'expire',
+  'claim',
+  'release',
+  'writerAppend',
+  'guestAppend',
+  'moveToNow',
+  'moveToNever',
+  'moveToLater',
+  'snapshot',
+  'blob',
+  'trim',
+  'restored',
+] as const
+
+/** A log, and whether it has to expire. */
+class ExpectedLog implements Record<(typeof CALLS)[number], () => Promise<unknown>> {
+  readonly streamId: string
+  readonly #store: ExpiringStore
+  #writer: ContractWriter | undefined
+  /** Whether an expiry was set and not ended by a claim. */
+  #hasExpiry = false
+  isExpiring = false
+
+  constructor(store: ExpiringStore, streamId: string) {
+    this.#store = store
+    this.streamId = streamId
+  }
+
+  async expire() {
+    const isSet = await expire(this.#store, this.streamId)
+    expect(isSet).toBe(this.#writer === undefined)
+    if (isSet) this.#hasExpiry = this.isExpiring = true
+  }
+
+  async claim() {
+    this.#writer = await newWriter(this.#store, this.streamId)
+    this.#hasExpiry = this.isExpiring = false
+  }
+
+  async release() {
+    await this.#store.release(this.streamId, this.#writer?.epoch ?? 'none')
+    this.#writer = undefined
+  }
+
+  async writerAppend() {
+    await this.#writer?.append(batch('w'))
+  }
+
+  async guestAppend() {
+    await this.#store.append(this.streamId, batch('g'), guest())
+  }
+
+  async moveToNow() {
+    await guestMove(this.#store, this.streamId, 'now')
+    this.isExpiring = false
+  }
+
+  async moveToNever() {
+    await guestMove(this.#store, this.streamId, null)
+    this.isExpiring = this.#hasExpiry
+  }
+
+  async moveToLater() {
+    await guestMove(this.#store, this.streamId, 4_000_000_000_000)
+    this.isExpiring = this.#hasExpiry
+  }
+
+  async snapshot() {
+    const { head } = await headOf(this.#store, this.streamId)
+    await this.#store.putSnapshot(this.streamId, { sequence: head, mark: 'm', version: 1, body: '{}' }, 2)
+  }
+
+  async blob() {
+    await this.#store.putBlob(this.streamId, `${Math.random()}`, new Uint8Array([1]))
+  }
+
+  async trim() {
+    await this.#store.trim(this.streamId, (await headOf(this.#store, this.streamId)).head)
+  }
+
+  async restored() {
+    await this.#store.restored()
+    this.#writer = undefined
+  }
+}
 
 describe('an expired log', () => {
   test('is absent, leaves the indexes, and can be created again with another incarnation', async () => {

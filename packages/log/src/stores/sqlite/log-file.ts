@@ -33,7 +33,7 @@ export class LogFile {
       db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = ${durability}; PRAGMA fullfsync = ON`)
       if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
       if (schema === 'empty') createSchema(db)
-      else addMissingIndex(db)
+      addMissingIndex(db)
     } catch (error) {
       db.close()
       throw error

@@ -5,6 +5,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
+import { isFull } from './failure.ts'
 
 /** The largest sequence that fits into a place. */
 export const MAX_SEQUENCE = 0xffff_ffff
@@ -120,11 +121,16 @@ export function createSchema(db: DatabaseSync): void {
 
 /**
  * Adds the index that files of earlier releases lack. It is no new version of the schema: earlier releases can write
- * such a file too, and SQLite keeps the index up to date.
+ * such a file too, and SQLite keeps the index up to date. A full file stays without it: `listOldest` then reads all
+ * logs for a page, and every other call works as before.
  */
 export function addMissingIndex(db: DatabaseSync): void {
   if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'streams_touched'").get() !== undefined) return
-  db.exec('CREATE INDEX IF NOT EXISTS streams_touched ON streams (touched)')
+  try {
+    db.exec('CREATE INDEX IF NOT EXISTS streams_touched ON streams (touched)')
+  } catch (error) {
+    if (!isFull(error)) throw error
+  }
 }
 
 function pragma(db: DatabaseSync, name: string): number {

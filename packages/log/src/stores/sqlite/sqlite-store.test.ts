@@ -51,6 +51,32 @@ describe('listOldest', () => {
     expect((await store.listOldest(9)).streams).toMatchObject([{ streamId: 'a' }, { streamId: 'b' }])
     expect(integrityOf(path)).toBe('ok')
   })
+
+  test('adds its index after another process has released its lock', async () => {
+    const path = newPath()
+    const earlier = open({ path })
+    await earlier.create('a', null)
+    const db = new DatabaseSync(path)
+    db.exec('DROP INDEX streams_touched; BEGIN IMMEDIATE')
+    const listed = open({ path }).listOldest(9)
+    setTimeout(() => db.exec('COMMIT'), 50)
+    expect((await listed).streams).toMatchObject([{ streamId: 'a' }])
+    db.close()
+    expect(planOf(path)).toContain('streams_touched')
+  })
+
+  test('works without its index on a full file', async () => {
+    const path = newPath()
+    const earlier = open({ path })
+    await earlier.create('a', null)
+    const db = new DatabaseSync(path)
+    db.exec('DROP INDEX streams_touched; VACUUM')
+    const { page_count: maxPages } = db.prepare('PRAGMA page_count').get() as { page_count: number }
+    db.close()
+    const store = open({ path, maxPages })
+    expect((await store.listOldest(9)).streams).toMatchObject([{ streamId: 'a' }])
+    expect(planOf(path)).not.toContain('streams_touched')
+  })
 })
 
 describe('append', () => {
