@@ -2,6 +2,7 @@ export type { RunFailure } from './compat/stream-lifecycle.ts'
 export {
   type CreateWriterOptions,
   type ListedStream,
+  type OldestStream,
   type ReadEntry,
   type ReadFrom,
   type StreamInfo,

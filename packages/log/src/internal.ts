@@ -17,5 +17,14 @@ export {
   metadataProblem,
   previewLine,
 } from './ticket/session-info.ts'
-export { advance, EMPTY_TICKET, mustStop, pauseOf, pendingKey, runDueOf, stopStatus } from './ticket/ticket.ts'
+export {
+  advance,
+  EMPTY_TICKET,
+  isAtRest,
+  mustStop,
+  pauseOf,
+  pendingKey,
+  runDueOf,
+  stopStatus,
+} from './ticket/ticket.ts'
 export type { BatchLike } from './write/lane.ts'

@@ -87,6 +87,7 @@ export {
   type ReasonMessage,
   type ReasonOptions,
   type ReasonResult,
+  type RetentionRule,
   Run,
   RunError,
   type RunResult,

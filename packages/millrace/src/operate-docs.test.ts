@@ -262,8 +262,8 @@ test('the programs of the guide to retention trim, expire, erase and remove dele
   const listed = await shell(folder, commands)
   expect(listed).toContain('"sessionId":"trip-2"')
   expect(await shell(folder, 'node erase.ts ann')).toBe('ann: 1 sessions deleted\n')
-  expect(await shell(folder, 'node retention.ts ann ben')).toMatch(/^work: trimmed up to \d+\n$/)
-  expect(await shell(folder, 'node retention.ts ben', { IDLE_DAYS: '0' })).toBe('work: deleted\n')
+  expect(await shell(folder, 'node retention.ts')).toMatch(/^work: trimmed up to \d+\n$/)
+  expect(await shell(folder, 'node retention.ts', { IDLE_DAYS: '0' })).toBe('work: deleted\n')
 
   const file = () => readFileSync(join(folder, '.millrace/millrace.db'))
   expect(file().includes('a secret of ann')).toBe(false)

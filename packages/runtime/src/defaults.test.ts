@@ -19,6 +19,13 @@ import {
   NOTIFY_AFTER_MS,
   OBSERVER_TIMEOUT_MS,
 } from './drive/notices.ts'
+import {
+  EXPIRY_MARGIN_MS,
+  MAX_PASS_BACKOFF_MS,
+  PAGE_SIZE,
+  PASS_INTERVAL_MS,
+  TRIM_INTERVAL_MS,
+} from './drive/retention-sweep.ts'
 import { REASON_STEPS } from './execute/hooks/reason-plan.ts'
 import { MAX_HOOK_ID_LENGTH } from './execute/replay/replay.ts'
 import { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
@@ -63,6 +70,11 @@ test.each([
   ['notifications in flight', `${CONCURRENT_NOTICES}`],
   ['queued notifications', MAX_QUEUED_NOTICES.toLocaleString('en')],
   ['unsent notifications of a session', `${MAX_NOTICES}`],
+  ['a pass of the retention rule', PASS_INTERVAL_MS.toLocaleString('en')],
+  ['sessions in a page of a pass', `${PAGE_SIZE}`],
+  ['the longest wait after a pass that failed', MAX_PASS_BACKOFF_MS.toLocaleString('en')],
+  ['trims of one session by one process', TRIM_INTERVAL_MS.toLocaleString('en')],
+  ['expiry of a session on Redis', EXPIRY_MARGIN_MS.toLocaleString('en')],
   ['its result in `subagent-end`', `${MAX_REPEATED_RESULT_LENGTH / 1024} KiB`],
   ['`useReason`: `maxRetries`', `${DEFAULT_MAX_RETRIES}`],
   ['the `id` of a hook', `${MAX_HOOK_ID_LENGTH} characters`],

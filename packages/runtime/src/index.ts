@@ -80,6 +80,7 @@ export {
 } from './define/workflow.ts'
 export { type Engine, type EngineDriver, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
 export type { FinishedRun, Observer, PausedRun } from './drive/notices.ts'
+export type { RetentionRule } from './drive/retention-sweep.ts'
 export * from './error/error.ts'
 export { CLIENT_TOOL_ERROR_CODES, type ErrorCode, errorCodes } from './error/error-codes.ts'
 export type { ReasonInterrupt } from './execute/hooks/interrupt-pass.ts'

@@ -4,6 +4,7 @@ import { invalidArguments } from './invalid-arguments.ts'
 import { keys } from './keys.ts'
 import { leases } from './leases.ts'
 import { listing } from './listing.ts'
+import { listingOldest } from './listing-oldest.ts'
 import { order } from './order.ts'
 import { outcomes } from './outcomes.ts'
 import { reading } from './reading.ts'
@@ -31,6 +32,7 @@ export const groups = {
   trimming,
   forking,
   listing,
+  listingOldest,
   removal,
   texts,
   invalidArguments,

@@ -33,6 +33,7 @@ export const invalidArguments: readonly ContractCase[] = [
         'a floor': () => store.trim(streamId, n),
         'a place of a fork': () => store.fork(streamId, n, trial.id('fork'), fork),
         'a limit of a list': () => store.list(null, n),
+        'a limit of the oldest logs': () => store.listOldest(n),
       }
       for (const [label, call] of Object.entries(invalidCalls))
         await assertRejects(call(), 'invalid', `${label} of ${n}`)

@@ -2,7 +2,7 @@ import { LogError } from '../store/log-error.ts'
 import type { LogStore, Page } from '../store/log-store.ts'
 
 type Asynchronous = {
-  [K in keyof LogStore]: LogStore[K] extends (...args: never[]) => Promise<unknown> ? K : never
+  [K in keyof LogStore]-?: NonNullable<LogStore[K]> extends (...args: never[]) => Promise<unknown> ? K : never
 }[keyof LogStore]
 
 /** A call that a test delays. */
@@ -75,7 +75,8 @@ export class InstrumentedStore {
   #get(name: keyof LogStore): unknown {
     if (name === 'maxBatchBytes') return this.#inner.maxBatchBytes
     if (name === 'watch') return this.#watch
-    const call = this.#inner[name] as (...args: unknown[]) => Promise<unknown>
+    const call = this.#inner[name] as ((...args: unknown[]) => Promise<unknown>) | undefined
+    if (call === undefined) return undefined
     return async (...args: unknown[]) => {
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
       if (this.#isDown) unavailable()

@@ -18,10 +18,10 @@ import { canRewindTo } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'
 import { resolveBlobs } from '../store/blobs.ts'
 import { LogError } from '../store/log-error.ts'
-import type { Listed, LogHead, LogStore } from '../store/log-store.ts'
+import type { Listed, LogHead, LogStore, OldestLog } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { retryWhileUnavailable, type StoreCall } from '../store/retry.ts'
-import { type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { isAtRest, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { Claims } from '../write/claims.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from '../write/guest-append.ts'
 import { preambleOf } from '../write/preamble.ts'
@@ -94,6 +94,14 @@ export interface ListedStream extends Omit<Listed, 'ticket'> {
   readonly title?: string
   /** Preview line of the last text, if any. */
   readonly line?: string
+}
+
+/** A log in a page of the least recently touched logs. */
+export interface OldestStream extends Omit<OldestLog, 'ticket'> {
+  /** Status of the log, derived from its ticket. */
+  readonly status: StreamStatus
+  /** The parsed ticket. */
+  readonly ticket: Ticket
 }
 
 /** Manages the logs of a store: creates writers, checks the entries of guests, and opens readers that miss no entry. */
@@ -288,6 +296,14 @@ export class StreamManager {
     return { next, streams: streams.map(listedOf) }
   }
 
+  /** A page of the logs of all principals, least recently touched first, and the store's clock. */
+  async listOldestStreams(options: { limit?: number; after?: string } = {}) {
+    const { limit = 50, after } = options
+    checkInteger('limit', limit, 1, MAX_LISTED)
+    const { streams, next, clock } = await this.#call(() => this.store.listOldest(limit, after))
+    return { next, clock, streams: streams.map(oldestOf) }
+  }
+
   /** Logs that need a driver and have no live lease: for one of these programs, or for every driver. */
   async due(programs: readonly string[], limit = 16): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program: program ?? null })
@@ -417,10 +433,28 @@ export class StreamManager {
     if (ifVersion !== undefined && page.version !== ifVersion) return false
     // The claimant is about to write.
     if (page.lease !== null && page.lease.until > page.clock) return false
-    const { run, requests } = ticketOf(page.ticket)
-    if (run !== null || requests.length > 0) return false
+    if (!isAtRest(ticketOf(page.ticket))) return false
     this.#history.forget(streamId)
     return this.#call(() => this.store.remove(streamId, page.version))
+  }
+
+  /**
+   * Lets the store remove a log by itself when `ms` ms have passed without a claim or a request, also if no process is
+   * left. Returns false if a run is open or requested, if the log is claimed or missing, and on stores that cannot do
+   * it: only Redis can.
+   */
+  async expireStreamAfter(streamId: string, ms: number): Promise<boolean> {
+    checkStreamId(streamId)
+    checkInteger('ms', ms)
+    if (this.store.expireAfter === undefined) return false
+    for (let refused: string | undefined; ; ) {
+      const page = await this.#history.head(streamId)
+      if (page === undefined || page.lease !== null || !isAtRest(ticketOf(page.ticket))) return false
+      // The ticket has not moved, so the store refuses for another reason.
+      if (page.version === refused) return false
+      if (await this.#call(async () => this.store.expireAfter?.(streamId, ms, page.version))) return true
+      refused = page.version
+    }
   }
 
   /**
@@ -490,6 +524,11 @@ export class StreamManager {
   }
 
   readonly #call: StoreCall = call => retryWhileUnavailable(this.#settings.timers, this.#settings.retryTimeoutMs, call)
+}
+
+function oldestOf({ ticket: state, ...listed }: OldestLog): OldestStream {
+  const ticket = ticketOf(state)
+  return { ...listed, ticket, status: statusOf(ticket) }
 }
 
 function listedOf({ ticket: state, ...listed }: Listed): ListedStream {

@@ -77,7 +77,7 @@ export class LogHistory {
   }
 
   /**
-   * Calls back with the entries of `(after, to]`, batch by batch.
+   * Calls back with the entries of `(after, to]`, batch by batch, until a call returns false.
    *
    * @throws LogError `truncated` if some are missing, `regressed` if the log does not hold the cursor.
    */
@@ -85,7 +85,7 @@ export class LogHistory {
     streamId: string,
     after: number | Cursor,
     to: number,
-    call: (entries: Entry[], batch: StoredBatch) => void,
+    call: (entries: Entry[], batch: StoredBatch) => unknown,
   ): Promise<void> {
     let cursor: Cursor | UnprovenCursor = typeof after === 'number' ? { sequence: after } : after
     while (cursor.sequence < to) {
@@ -102,7 +102,7 @@ export class LogHistory {
       for (const batch of page.batches) {
         if (batch.first > to) break
         const entries = decodeBatch(batch).filter(({ sequence }) => sequence > at && sequence <= to)
-        if (entries.length > 0) call(entries, batch)
+        if (entries.length > 0 && call(entries, batch) === false) return
       }
       // The next read verifies that it follows this batch.
       cursor = { sequence: last.last, incarnation: page.incarnation, epoch: last.mark }

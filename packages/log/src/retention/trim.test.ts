@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ask, delta, failure, ID, request, World } from '../manager/manager-world.fixture.ts'
+import { StreamManager } from '../manager/stream-manager.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
 
 /** An ended run. */
 async function run(world: World, runId: string, entries = 3) {
@@ -151,7 +153,72 @@ describe('removing a log', () => {
   })
 })
 
+describe('expireStreamAfter', () => {
+  test('decides again if the ticket moved meanwhile', async () => {
+    const store = memoryStore()
+    const manager = new StreamManager({ store })
+    await manager.createStream(ID)
+    const titles = ['one', 'two']
+    const versions: string[] = []
+    store.expireAfter = async (_id, _ms, version) => {
+      versions.push(version)
+      const title = titles.shift()
+      if (title === undefined) return true
+      await manager.append(ID, 'ada', { type: 'session-info', title })
+      return false
+    }
+    expect(await manager.expireStreamAfter(ID, 1000)).toBe(true)
+    expect(new Set(versions).size).toBe(3)
+    store.expireAfter = async () => false
+    expect(await manager.expireStreamAfter(ID, 1000)).toBe(false)
+  })
+
+  test('does nothing on a store that cannot remove a log by itself, or without the log', async () => {
+    const { manager } = new World()
+    await manager.createStream(ID)
+    expect(await manager.expireStreamAfter(ID, 1000)).toBe(false)
+    const store = Object.assign(memoryStore(), { expireAfter: async () => true })
+    expect(await new StreamManager({ store }).expireStreamAfter(ID, 1000)).toBe(false)
+    expect(await failure(manager.expireStreamAfter(ID, -1))).toBe('invalid')
+  })
+})
+
+describe('listOldestStreams', () => {
+  test('lists the logs of all principals with their tickets, least recently touched first, in pages', async () => {
+    const world = new World()
+    for (const [id, principal] of [
+      ['a', 'ada'],
+      ['b', undefined],
+      [ID, 'bob'],
+    ] as const) {
+      await world.manager.createStream(id, principal)
+      await world.clock.advance(10)
+    }
+    await run(world, 'r1')
+    const first = await world.manager.listOldestStreams({ limit: 2 })
+    expect(first).toMatchObject({ clock: world.clock.now(), streams: [{ streamId: 'a', floor: 0 }, { streamId: 'b' }] })
+    const second = await world.manager.listOldestStreams({ limit: 2, after: first.next ?? '' })
+    expect(second).toMatchObject({ next: null, streams: [{ streamId: ID, status: 'ended', ticket: { run: null } }] })
+    expect(await failure(world.manager.listOldestStreams({ limit: 0 }))).toBe('invalid')
+    expect(await failure(world.manager.listOldestStreams({ after: 'nonsense' }))).toBe('invalid')
+  })
+})
+
 describe('law 12: a trim', () => {
+  test('by age reads no further than the first young entry, and folds nothing if none is old', async () => {
+    const world = new World()
+    await run(world, 'r1')
+    const { head } = (await world.manager.getInfo(ID)) as { head: number }
+    await world.clock.advance(60_000)
+    await run(world, 'r2', 300)
+    const cold = world.process()
+    world.tap.reset()
+    expect(await cold.trimStream(ID, { maxAgeMs: 120_000 })).toBe(0)
+    expect(world.tap.count('getSnapshot')).toBe(0)
+    expect(world.tap.count('read')).toBe(2)
+    expect(await cold.trimStream(ID, { maxAgeMs: 30_000 })).toBe(head)
+  })
+
   test('by count keeps the last entries, after storing a snapshot', async () => {
     const world = new World()
     await run(world, 'r1')

@@ -1,9 +1,9 @@
 // How far a log may be trimmed (law 12): never past the start of an unfinished run, a waiting request, or the
 // sequence to which a waiting request rewinds; and never without a snapshot at the new floor.
 
-import { type Entry, isRewind, type View } from '@millrace/protocol'
+import { isRewind, type View } from '@millrace/protocol'
 import type { LogHistory } from '../read/log-history.ts'
-import type { LogStore } from '../store/log-store.ts'
+import type { LogStore, Page } from '../store/log-store.ts'
 import type { StoreCall } from '../store/retry.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
@@ -23,20 +23,25 @@ export async function trim(
   streamId: string,
   { maxAgeMs, maxEntries }: Retention,
 ): Promise<number> {
-  for (;;) {
-    const page = await history.head(streamId)
+  const trimOnce = async (page: Page | undefined): Promise<number | undefined> => {
     if (page === undefined) return 0
-    const { fold, ticket } = await history.at(streamId, page.head)
     const target = Math.max(
       maxEntries === undefined ? 0 : page.head - maxEntries,
       maxAgeMs === undefined ? 0 : await lastBefore(history, streamId, page, page.clock - maxAgeMs),
     )
+    // Before the fold, which reads the whole log.
+    if (target <= page.floor) return page.floor
+    const { fold, ticket } = await history.at(streamId, page.head)
     const allowed = Math.min(target, firstNeeded(fold.view(), ticket) - 1)
     const floor = await outsideRewinds(history, streamId, page, allowed)
     if (floor <= page.floor) return page.floor
     await history.storeSnapshot(streamId, floor)
+    return (await call(() => store.trim(streamId, floor, page.version))) ? floor : undefined
+  }
+  for (;;) {
+    const floor = await history.withTrimRetry(streamId, trimOnce)
     // A rewind that was requested meanwhile may need the dropped entries: then decide again.
-    if (await call(() => store.trim(streamId, floor, page.version))) return floor
+    if (floor !== undefined) return floor
   }
 }
 
@@ -69,7 +74,7 @@ async function outsideRewinds(
   return cuts.reduceRight((low, { at, to }) => (to < low && low < at ? to : low), target)
 }
 
-/** The last sequence before a time. */
+/** The last sequence before a time. Reads up to the first entry that is not before it: times never decrease. */
 async function lastBefore(
   history: LogHistory,
   streamId: string,
@@ -77,8 +82,10 @@ async function lastBefore(
   time: number,
 ): Promise<number> {
   let last = floor
-  await history.forEachBatch(streamId, floor, head, (entries: Entry[]) => {
-    for (const { timestamp, sequence } of entries) if (timestamp < time) last = sequence
+  await history.forEachBatch(streamId, floor, head, (entries, { timestamp }) => {
+    const isBefore = timestamp < time
+    if (isBefore) last = entries.at(-1)?.sequence ?? last
+    return isBefore
   })
   return last
 }

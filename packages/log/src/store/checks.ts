@@ -66,9 +66,9 @@ function checkPositive(field: string, value: number): void {
   throw new LogError('invalid', `${field}: expected a whole number from 1 to 2^53 - 1, found ${value}`)
 }
 
-/** The error of `list` for an `after` that no page returned. */
-export const listTokenError = (): LogError =>
-  new LogError('invalid', 'list: expected `after` to be the `next` of an earlier page: list from the start')
+/** The error of `list` or `listOldest` for an `after` that no page returned. */
+export const listTokenError = (method: 'list' | 'listOldest' = 'list'): LogError =>
+  new LogError('invalid', `${method}: expected \`after\` to be the \`next\` of an earlier page: list from the start`)
 
 /** The error of a call that needs an existing log. */
 export const absentError = (streamId: string): LogError =>

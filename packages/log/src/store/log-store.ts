@@ -206,6 +206,24 @@ export interface ListPage {
   readonly next: string | null
 }
 
+/** One log in a page of the least recently touched logs. */
+export interface OldestLog extends Listed {
+  /** The last sequence that was trimmed; 0 for none. */
+  readonly floor: number
+  /** The lease until it is released. It has expired where `until <= clock`. */
+  readonly lease: LogHead['lease']
+}
+
+/** A page of the logs of all principals. */
+export interface OldestPage {
+  /** The logs of the page, the least recently touched first. */
+  readonly streams: readonly OldestLog[]
+  /** The cursor of the next page; null at the end. */
+  readonly next: string | null
+  /** The store's clock at the read, in ms. */
+  readonly clock: number
+}
+
 /** The values of a fork that differ from its source. */
 export interface Fork {
   /** Owner of the fork; null for none. */
@@ -301,6 +319,23 @@ export interface LogStore {
   fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult>
   /** The logs of a principal (null: logs without one), last touched first. `after` is the `next` of the page before. */
   list(principal: string | null, limit: number, after?: string): Promise<ListPage>
+  /**
+   * The logs of all principals, least recently touched first. `after` is the `next` of the page before. Logs that were
+   * touched at the same time have a fixed order. A log that is touched between two pages moves to the end, so it may
+   * be in both. A page reads about as many logs as it returns, however many the store has.
+   */
+  listOldest(limit: number, after?: string): Promise<OldestPage>
+  /**
+   * Lets the store remove the log `ms` ms from now, also when no process uses the store any more. Returns false, and
+   * changes nothing, if the log is missing, has an epoch, or if its ticket has another version than `ifVersion`.
+   *
+   * A claim ends the expiry. So does an append that makes the log due `now`, until one makes it due at another time or
+   * never. Every other append that moves the ticket restarts the time. A fork has no expiry. An expiry wakes no
+   * watchers.
+   *
+   * Only for stores whose server can remove data by itself.
+   */
+  expireAfter?(streamId: string, ms: number, ifVersion: string): Promise<boolean>
   /**
    * Removes a log, if its ticket has the version `ifVersion` where given. Returns false if the log is missing or has
    * another version.

@@ -351,6 +351,9 @@ export const recordOf = (ticket: Ticket): TicketRecord => ({ state: JSON.stringi
 /** Parses the text of a ticket from a store. */
 export const ticketOf = (state: string): Ticket => (state === '' ? EMPTY_TICKET : (JSON.parse(state) as Ticket))
 
+/** Whether no run is open or requested. */
+export const isAtRest = ({ run, requests }: Ticket): boolean => run === null && requests.length === 0
+
 /** The status of a log, which is that of its latest run. */
 export type StreamStatus = 'active' | 'paused' | 'ended' | 'failed'
 

@@ -6,6 +6,7 @@ import { type Program, programsOf } from '../define/program.ts'
 import type { Workflow } from '../define/workflow.ts'
 import type { Engine, InProcessOptions } from '../drive/engine.ts'
 import type { Observer } from '../drive/notices.ts'
+import { checkRetention, type RetentionRule } from '../drive/retention-sweep.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -49,6 +50,12 @@ export interface RuntimeOptions {
    * @default []
    */
   readonly observers?: readonly Observer[]
+  /**
+   * Removes idle sessions and trims old entries, in the processes that drive. Never touches an unfinished run, a waiting
+   * request or a session that a process drives.
+   * @default nothing is removed
+   */
+  readonly retention?: RetentionRule
   /** Clock and timers, for tests. @default systemTimers */
   readonly timers?: Timers
 }
@@ -73,6 +80,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
   }
   checkInteger('maxTakeovers', maxTakeovers)
   checkInteger('blockedAfterMs', blockedAfterMs)
+  checkRetention(options.retention, store)
   if (engine && !('start' in engine)) {
     const { pollMs = 1, concurrency = 1, graceMs = 0 } = engine
     checkInteger('engine.pollMs', pollMs, 1)

@@ -88,6 +88,13 @@ describe('options of createRuntime', () => {
     ['engine.pollMs', { engine: { pollMs: 0 } }],
     ['engine.concurrency', { engine: { concurrency: 0 } }],
     ['engine.graceMs', { engine: { graceMs: 1.5 } }],
+    ['retention: expected an object', { retention: 5 }],
+    ['retention: expected at least one of idleMs, maxAgeMs, maxEntries', { retention: {} }],
+    ['retention: expected only idleMs, maxAgeMs, maxEntries, found "days"', { retention: { days: 5 } }],
+    ['retention.idleMs: expected a whole number of at least 1, found 0', { retention: { idleMs: 0 } }],
+    ['retention.maxAgeMs: expected a whole number of at least 1, found a string', { retention: { maxAgeMs: '5' } }],
+    ['retention.maxEntries', { retention: { idleMs: 1, maxEntries: 1.5 } }],
+    ['listOldest', { retention: { idleMs: 1 }, store: { append() {} } }],
   ]
   test.each(wrong)('rejects an invalid option: %s', (name, options) => {
     const create = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)

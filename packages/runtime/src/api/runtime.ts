@@ -8,6 +8,7 @@ import type { Workflow, WorkflowOutput } from '../define/workflow.ts'
 import { Driver } from '../drive/driver.ts'
 import { type Engine, type InProcessOptions, inProcessEngine } from '../drive/engine.ts'
 import { Notices } from '../drive/notices.ts'
+import { RetentionSweep, storeExpiryMs } from '../drive/retention-sweep.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
 import { backoffOf } from '../model/backoff.ts'
@@ -89,6 +90,7 @@ export class Runtime implements RunHost {
   readonly #blockedAfterMs: number
   readonly #telemetry: Telemetry
   readonly #notices: Notices
+  readonly #retention: RetentionSweep | undefined
   // An answer behind one that timed out has waited as long, so it fails, too.
   readonly #answerQueue = new KeyedQueue(isUnavailable)
   #isClosed = false
@@ -118,9 +120,16 @@ export class Runtime implements RunHost {
       backoff: backoffOf(options.backoff),
       maxTakeovers: options.maxTakeovers ?? DEFAULT_MAX_TAKEOVERS,
       resolveContext: options.resolveContext,
+      expireAfterMs: storeExpiryMs(options.retention, store),
     })
     this.#engine = 'start' in engine ? engine : inProcessEngine({ timers, ...engine })
     this.#engine.start(driver)
+    const { retention } = options
+    if (retention === undefined) return
+    // A pass stops at a store that is unavailable, instead of waiting for it.
+    const openManager = () => new StreamManager({ ...log, store, timers, retryTimeoutMs: 0 })
+    this.#retention = new RetentionSweep({ rule: { ...retention }, openManager, timers, logger: safe })
+    this.#retention.start()
   }
 
   /**
@@ -360,7 +369,7 @@ export class Runtime implements RunHost {
    */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#engine?.stop()
+    await Promise.all([this.#engine?.stop(), this.#retention?.stop()])
     await this.#notices.close()
     await this.manager.close()
   }

@@ -45,6 +45,8 @@ export interface DriveSettings {
   readonly resolveContext:
     | ((context: Json | undefined, run: { readonly sessionId: string; readonly runId: string }) => unknown)
     | undefined
+  /** How long after its last run the store removes a session by itself, in ms. Undefined for never. */
+  readonly expireAfterMs: number | undefined
 }
 
 /** Options of one drive. */

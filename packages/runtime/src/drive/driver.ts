@@ -94,6 +94,7 @@ export class Driver implements EngineDriver {
     const { logger } = this.#settings
     try {
       while (!this.#isHandingOver && (await this.#driveOne(sessionId)));
+      await this.#expireAtRest(sessionId)
     } catch (error) {
       const code = error instanceof LogError ? error.code : ''
       if (EXPECTED_ERRORS.has(code)) return
@@ -102,6 +103,17 @@ export class Driver implements EngineDriver {
       throw error
     } finally {
       if (!this.#isAbandoned) await this.#snapshots.settled(sessionId)
+    }
+  }
+
+  /** Lets the store remove a session by itself if no run is open or requested. The next request ends that. */
+  async #expireAtRest(sessionId: string): Promise<void> {
+    const { manager, expireAfterMs, logger } = this.#settings
+    if (expireAfterMs === undefined || this.#isAbandoned) return
+    try {
+      await manager.expireStreamAfter(sessionId, expireAfterMs)
+    } catch (cause) {
+      logger.warn('failed to set the expiry of a session', { sessionId, cause })
     }
   }
 

@@ -20,6 +20,7 @@ const NAMES: Readonly<Record<keyof MillraceOptions, true>> = {
   observers: true,
   onError: true,
   resolveContext: true,
+  retention: true,
   static: true,
   store: true,
   stream: true,

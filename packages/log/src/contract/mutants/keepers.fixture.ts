@@ -271,6 +271,92 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
+    fault: 'an oldest row does not show that its log is leased',
+    caught: {
+      'listOldest: a row has the head, floor, ticket, times and lease of its log': /the row of a claimed log/,
+    },
+    within: ['listingOldest'],
+    handle: () => store => ({
+      listOldest: async (limit, after) => {
+        const page = await store.listOldest(limit, after)
+        return { ...page, streams: page.streams.map(log => ({ ...log, lease: null })) }
+      },
+    }),
+  },
+  {
+    fault: 'the oldest logs are those that were created first',
+    caught: {
+      'listOldest: least recently touched first, of all principals; only a move of the ticket touches':
+        /the logs after one was touched/,
+    },
+    within: ['listingOldest', 'invalidArguments'],
+    handle: () => store => ({
+      listOldest: async (limit, after = '0') => {
+        if (!/^\d+$/.test(after)) return store.listOldest(limit, after)
+        const { streams, clock } = await store.listOldest(MANY)
+        const end = Number(after) + limit
+        const page = streams.toSorted((a, b) => a.createdAt - b.createdAt).slice(Number(after), end)
+        return { streams: page, next: end < streams.length ? `${end}` : null, clock }
+      },
+    }),
+  },
+  {
+    fault: 'the oldest logs are those without a principal',
+    caught: {
+      'listOldest: least recently touched first, of all principals; only a move of the ticket touches':
+        /the order of their creation/,
+    },
+    within: ['listingOldest'],
+    handle: memory => store => ({
+      listOldest: async (limit, after) => {
+        const page = await store.listOldest(limit, after)
+        return { ...page, streams: page.streams.filter(log => memory.logs.get(log.streamId)?.principal === null) }
+      },
+    }),
+  },
+  {
+    fault: 'an oldest page loses logs that were touched at the same time',
+    caught: {
+      'listOldest: pages of any size return every log once, also with equal times': /oldest pages of 1:/,
+    },
+    within: ['listingOldest'],
+    handle: () => store => ({
+      listOldest: async (limit, after) => {
+        if (after === undefined) return store.listOldest(limit)
+        const [touchedAt] = JSON.parse(after) as [number]
+        const { clock, ...page } = await store.listOldest(MANY, after)
+        const streams = page.streams.filter(log => log.touchedAt > touchedAt)
+        const end = streams[limit - 1]
+        const next = end && streams.length > limit ? JSON.stringify([end.touchedAt, end.streamId]) : null
+        return { streams: streams.slice(0, limit), next, clock }
+      },
+    }),
+  },
+  {
+    fault: 'an oldest page continues at an offset',
+    caught: {
+      'listOldest: the next page continues when logs of earlier and later pages were removed or touched':
+        /after one that was removed/,
+    },
+    within: ['listingOldest', 'invalidArguments'],
+    handle: () => store => ({
+      listOldest: async (limit, after = '0') => {
+        if (!/^\d+$/.test(after)) return store.listOldest(limit, after)
+        const { streams, clock } = await store.listOldest(MANY)
+        const end = Number(after) + limit
+        return { streams: streams.slice(Number(after), end), next: end < streams.length ? `${end}` : null, clock }
+      },
+    }),
+  },
+  {
+    fault: 'an oldest page with an invalid token is the first one',
+    caught: { 'listOldest: rejects a token that no page returned as invalid': /expected a rejection/ },
+    within: ['listingOldest'],
+    handle: () => store => ({
+      listOldest: (limit, after) => store.listOldest(limit, after).catch(() => store.listOldest(limit)),
+    }),
+  },
+  {
     fault: 'remove ignores the version',
     caught: {
       'remove: with a version, deletes the log only if the ticket still has that version': /expected false, found true/,

@@ -92,7 +92,7 @@ export const logs: readonly Mutant[] = [
       'touchedAt is the time at which the ticket last moved': /touchedAt after appends that leave the ticket/,
       'list: last touched first; an append without a ticket move does not touch': /the list after one log was touched/,
     },
-    within: ['tickets', 'listing'],
+    within: ['tickets', 'listing', 'listingOldest'],
     handle: appendFault(async ({ log, go }, memory) => {
       const result = await go()
       if (result.outcome === 'appended') log.touchedAt = memory.clock()

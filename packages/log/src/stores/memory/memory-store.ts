@@ -15,6 +15,7 @@ import type {
   GuestAppend,
   ListPage,
   LogStore,
+  OldestPage,
   Page,
   ReadLimit,
   StoredSnapshot,
@@ -285,6 +286,25 @@ class MemoryStore implements LogStore {
     })
   }
 
+  async listOldest(limit: number, after?: string): Promise<OldestPage> {
+    checkIntegers({ limit })
+    return this.#call(({ logs, clock }) => {
+      const from = after === undefined ? undefined : readToken(after, 'listOldest')
+      const all = [...logs].map(([streamId, { head, floor, ticket, createdAt, touchedAt, lease }]) => {
+        return { streamId, head, floor, ticket: ticket.state, createdAt, touchedAt, lease: lease && { ...lease } }
+      })
+      all.sort((a, b) => a.touchedAt - b.touchedAt || (a.streamId < b.streamId ? -1 : 1))
+      const rest = all.filter(log => {
+        if (from === undefined || log.touchedAt > from.touchedAt) return true
+        return log.touchedAt === from.touchedAt && log.streamId > from.streamId
+      })
+      const streams = rest.slice(0, limit)
+      const end = streams.at(-1)
+      const next = end && rest.length > limit ? JSON.stringify([end.touchedAt, end.streamId]) : null
+      return { streams, next, clock: clock() }
+    })
+  }
+
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
     return this.#call(memory => {
@@ -368,10 +388,10 @@ const bytesOf = (text: string, bound: number): number => (text.length * 3 > boun
 
 const dueAtOf = ({ at }: Due, clock: number): number | null => (at === 'now' ? clock : at)
 
-function readToken(token: string): { touchedAt: number; streamId: string } {
+function readToken(token: string, method: 'list' | 'listOldest' = 'list'): { touchedAt: number; streamId: string } {
   try {
     const [touchedAt, streamId] = JSON.parse(token) as [unknown, unknown]
     if (typeof touchedAt === 'number' && typeof streamId === 'string') return { touchedAt, streamId }
   } catch {}
-  throw listTokenError()
+  throw listTokenError(method)
 }

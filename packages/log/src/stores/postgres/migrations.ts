@@ -8,7 +8,11 @@ import { tables } from './tables.ts'
 // The schema's version is the number of migrations that were run. Released migrations never change: append new ones.
 // Processes of the version before may still run, so new columns need defaults, and a function with changed parameters
 // needs a new name.
-const MIGRATIONS: readonly ((schema: string) => string)[] = [schema => tables(schema) + functions(schema)]
+const MIGRATIONS: readonly ((schema: string) => string)[] = [
+  schema => tables(schema) + functions(schema),
+  // For `listOldest`.
+  schema => `create index streams_touched on ${schema}.streams (touched_at, id)`,
+]
 
 /** Runs a statement and returns its rows. */
 export type Run = (text: string, values?: readonly unknown[]) => Promise<readonly (readonly unknown[])[]>

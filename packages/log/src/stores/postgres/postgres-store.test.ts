@@ -5,6 +5,7 @@ import { ContractWriter, guest } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
 import { retryUnavailable, type Server, server, until } from './postgres-server.fixture.ts'
+import { statementsOf } from './statements.ts'
 
 const batch = { body: '["a"]', count: 1 }
 const ALL = { batches: 1000, bytes: 1e9 }
@@ -32,6 +33,22 @@ describe('the Postgres store', () => {
     if (claim.outcome !== 'claimed' || !page) throw new Error(`expected a claim of the new log, found ${claim.outcome}`)
     return new ContractWriter(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
+
+  it('reads a page of the oldest logs by an index', async () => {
+    const store = open({ schema: 'many' })
+    await store.create('log', null)
+    await running.sql(`insert into many.streams (key, incarnation, version, at, created_at, touched_at)
+      select 'log-' || n, 'i', 'v', n, n, n from generate_series(1, 5000) as n`)
+    await running.sql('analyze many.streams')
+    const { listOldest } = statementsOf('many')
+    for (const from of ['-1', '2500']) {
+      const plan = (await running.sql(`explain ${listOldest}`, [201, from, '0'])).join('\n')
+      expect(plan).toContain('Index Scan using streams_touched')
+      expect(plan).not.toContain('Seq Scan')
+    }
+    const { streams } = await store.listOldest(3)
+    expect(streams.map(({ streamId }) => streamId)).toEqual(['log-1', 'log-2', 'log-3'])
+  })
 
   it('accepts names that Postgres cannot store, and distinguishes them', async () => {
     const store = open()

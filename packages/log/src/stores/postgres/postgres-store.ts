@@ -12,6 +12,7 @@ import type {
   GuestAppend,
   ListPage,
   LogStore,
+  OldestPage,
   Page,
   ReadLimit,
   StoredSnapshot,
@@ -30,6 +31,7 @@ import { PostgresWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 const LIST_TOKEN = /^(\d{1,16})-(\d{1,18})$/
+const OLDEST_START = ['-1', '0'] as const
 const LIST_START = ['9223372036854775807', '9223372036854775807'] as const
 
 const DEFAULT_SCHEMA = 'millrace'
@@ -369,6 +371,29 @@ class PostgresStore implements LogStore {
       touchedAt: Number(touchedAt),
     }))
     return { streams, next: page.length > 0 && rows.length > size ? `${touched}-${id}` : null }
+  }
+
+  async listOldest(limit: number, after?: string): Promise<OldestPage> {
+    checkIntegers({ limit })
+    const from = after === undefined ? OLDEST_START : LIST_TOKEN.exec(after)?.slice(1)
+    if (from === undefined) throw listTokenError('listOldest')
+    const size = bigintOf(limit)
+    // One more than requested, to detect a next page.
+    const rows = await this.#database.query('listOldest', this.#sql.listOldest, [size + 1, ...from])
+    const found = rows.filter(([, name]) => name !== null)
+    const page = found.slice(0, size)
+    const [touched, , , id] = page.at(-1)?.slice(6) ?? []
+    const streams = page.map(([, name, head, floor, ticket, createdAt, touchedAt, owner, until]) => ({
+      streamId: decodeName(String(name)),
+      head: Number(head),
+      floor: Number(floor),
+      ticket: String(ticket),
+      createdAt: Number(createdAt),
+      touchedAt: Number(touchedAt),
+      lease: owner === null ? null : { owner: decodeName(String(owner)), until: Number(until) },
+    }))
+    const next = page.length > 0 && found.length > size ? `${touched}-${id}` : null
+    return { streams, next, clock: Number(rows[0]?.[0]) }
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {

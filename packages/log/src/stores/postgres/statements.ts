@@ -44,6 +44,11 @@ export const statementsOf = (schema: string) => ({
     where principal = $1 and (touched_at, id) < ($3, $4) order by touched_at desc, id desc limit $2`,
   listUnowned: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams
     where principal is null and $1::text is null and (touched_at, id) < ($3, $4) order by touched_at desc, id desc limit $2`,
+  // The time is in the first column of every row, and in one row of nulls if there are no logs.
+  listOldest: `select clock, s.* from (select ${schema}.clock() as clock) as now left join lateral (
+      select coalesce(name, key), head, floor, ticket, created_at, touched_at, lease_owner, lease_until, id
+      from ${schema}.streams where (touched_at, id) > ($2, $3) order by touched_at, id limit $1
+    ) as s on true`,
   remove: `select ${schema}.remove($1, $2)`,
   restored: `with renewed as (
       update ${schema}.streams set incarnation = ${schema}.fresh(), epoch = null, lease_owner = null, lease_until = null returning 1

@@ -53,7 +53,7 @@ if w > 0 then call('MSET', unpack(writes)) end
 return now .. table.concat(codes) .. failure`)
 
 /**
- * Any append. KEYS: record, head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but
+ * Any append. KEYS: all of the log. Without a new incarnation it does not regress a log, but
  * returns `regresses`: a regression ends the lease, so the log must be marked dirty first (indexes.ts).
  */
 export const APPEND = new Script(`${LUA}
@@ -61,7 +61,7 @@ local by, count, body, is_large, moves, version, state, due, program, new_incarn
 local record = redis.call('GET', KEYS[1])
 if not record then return {{by == 'writer' and 'fenced' or 'moved'}, {}} end
 local incarnation, epoch, head, mark, counter, span, timestamp = parse(record)
-local current, floor, floor_mark = unpack(redis.call('HMGET', KEYS[2], 'v', 'f', 'fm'))
+local current, floor, floor_mark, expires_after = unpack(redis.call('HMGET', KEYS[2], 'v', 'f', 'fm', 'x'))
 local function reply(...) return {{...}, index_fields(KEYS[2])} end
 
 if by == 'writer' then
@@ -106,6 +106,17 @@ write(KEYS[1], incarnation, epoch, last, mark, counter, span, timestamp)
 if by == 'guest' then
   redis.call('HSET', KEYS[4], ARGV[11], first .. ' ' .. last .. ' ' .. ARGV[13])
   if ARGV[13] == '0' then redis.call('ZADD', KEYS[5], last, ARGV[11]) end
+end
+if expires_after then
+  -- Only a guest appends here: a claim ends the expiry.
+  if moves == '0' then
+    local expires_at = redis.call('PEXPIRETIME', KEYS[2])
+    if expires_at > 0 then expire_at(expires_at, unpack(KEYS)) end
+  elseif due == 'now' then
+    persist(unpack(KEYS))
+  else
+    expire_at(number(now + expires_after), unpack(KEYS))
+  end
 end
 if moves == '1' then
   if due == 'now' then due = timestamp end

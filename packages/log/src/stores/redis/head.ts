@@ -9,6 +9,10 @@
 //   f   the floor, fm its mark         c   the number of epochs so far       o, u   the lease: its owner, its end
 //   v   the ticket's version           t   its text                          d, g   its due: a time or empty, a program or empty
 //   p   the principal or empty         m   created                           n      touched
+//   x   after how many ms the log expires; absent for never
+//
+// A log that expires has the same expiry on all its keys, and no epoch: a claim ends the expiry, so no append of a
+// writer finds one. Each key that a script creates for such a log gets the expiry too.
 //
 // Numbers stay text: Lua would write large ones with an exponent, hence `%.0f` for computed ones. A batch's id in the
 // stream is its last sequence and its timestamp, so that the batches after a sequence begin at the next one.
@@ -29,7 +33,8 @@ const RECORD = `
 local NO_EPOCH = '!'
 local function number(n) return string.format('%.0f', n) end
 local function parse(record) return string.match(record, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$') end
-local function write(key, ...) redis.call('SET', key, table.concat({...}, ' ')) end
+-- Keeps the expiry of the key.
+local function write(key, ...) redis.call('SET', key, table.concat({...}, ' '), 'KEEPTTL') end
 -- The first and last sequence of the epoch's latest append.
 local function bounds(span, head)
   local first, last = string.match(span, '^(%d+)-(%d+)$')
@@ -45,6 +50,16 @@ local function index_fields(key)
 end
 `
 
+/** Lua: sets or ends the expiry of all keys of a log. */
+const EXPIRY = `
+local function expire_at(time, ...)
+  for _, key in ipairs({...}) do redis.call('PEXPIREAT', key, time) end
+end
+local function persist(...)
+  for _, key in ipairs({...}) do redis.call('PERSIST', key) end
+end
+`
+
 /** Lua: the mark of the entry at a sequence between floor and head. */
 const MARK_AT = `
 local function mark_at(stream, sequence, head, mark, floor, floor_mark)
@@ -56,7 +71,7 @@ end
 `
 
 /** Helpers for every script. */
-export const LUA: string = NOW + RECORD + INDEX_FIELDS_LUA + MARK_AT
+export const LUA: string = NOW + RECORD + INDEX_FIELDS_LUA + EXPIRY + MARK_AT
 
 /** The names of these fields in the hash. */
 export const INDEX_FIELDS = ['d', 'u', 'g', 'p', 'n'] as const

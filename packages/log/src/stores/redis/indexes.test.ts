@@ -232,6 +232,11 @@ test('indexes agree with the logs after any sequence of concurrent calls', async
         9,
       )
       expect(due.toSorted()).toEqual(expected)
+      const byAge = heads
+        .filter(({ page }) => page !== undefined)
+        .toSorted((a, b) => (a.page?.touchedAt ?? 0) - (b.page?.touchedAt ?? 0) || (a.streamId < b.streamId ? -1 : 1))
+      const oldest = (await store.listOldest(9)).streams.map(({ streamId }) => streamId)
+      expect(oldest).toEqual(byAge.map(({ streamId }) => streamId))
       for (const principal of [null, 'ann']) {
         const principalHeads = heads.filter(({ page }) => page && page.principal === principal)
         const sorted = principalHeads.toSorted(

@@ -1,5 +1,5 @@
-// `list` and `due` use indexes outside the logs' slots: sorted sets of logs, per principal by touch time, per program
-// by due time. They are derived data. A third set, of dirty logs, keeps them correct: every change that can make a log
+// `list`, `listOldest` and `due` use indexes outside the logs' slots: sorted sets of logs, per principal and of all
+// principals by touch time, per program by due time. They are derived data. One more set, of dirty logs, keeps them correct: every change that can make a log
 // due earlier, touches it or creates it marks it dirty in the same transaction, before the log changes. A process that
 // finds a dirty log reads it, updates its index entries and removes the dirty mark, if the mark is still the one from
 // before the read (each mark has a unique number). So a log is dirty, or its index entries are right (in `due`,
@@ -9,6 +9,11 @@
 // a takeover, a renewal that shortens the lease, an append that finds the log regressed (its lease ends), `create` and
 // `fork`. These need not, because they only make a log due later or never: a claim of a free log, a renewal that
 // lengthens the lease, `remove`. They leave an outdated index entry, which `due` or `list` finds and updates.
+//
+// Processes of earlier releases do not know the set of all principals. So it may lack logs, hold removed ones, or have
+// outdated times. `listOldest` compares its size with the number of all logs, and adds the logs that it lacks.
+//
+// A log that expired (head.ts) stays in the indexes until `due`, `list` or `listOldest` finds it missing.
 //
 // The transaction (MULTI) spans two slots. In a cluster it would be two steps, and a dirty mark would have to outlive
 // the longest time that a command may be in flight.
@@ -44,7 +49,7 @@ return reply`)
 
 /**
  * Updates a log's index entries and removes its dirty mark, unless it was marked again. KEYS: marks, where, due before
- * and after, list before and after.
+ * and after, list before and after, all by touch time.
  */
 const UPDATE = new Script(`${ALLOW_OOM}
 local name, mark, position, due, touched = unpack(ARGV)
@@ -54,9 +59,11 @@ if KEYS[3] ~= KEYS[4] or due == '' then redis.call('ZREM', KEYS[3], name) end
 if KEYS[5] ~= KEYS[6] or position == '' then redis.call('ZREM', KEYS[5], name) end
 if position == '' then
   redis.call('HDEL', KEYS[2], name)
+  redis.call('ZREM', KEYS[7], name)
 else
   redis.call('HSET', KEYS[2], name, position)
-  redis.call('ZADD', KEYS[6], touched, name)
+  redis.call('ZADD', KEYS[6], -touched, name)
+  redis.call('ZADD', KEYS[7], touched, name)
   if due ~= '' then redis.call('ZADD', KEYS[4], due, name) end
 end
 return 1`)
@@ -68,6 +75,15 @@ local now = time[1] .. string.sub(time[2] + 1000000, 2, 4)
 local reply = {now}
 for i, key in ipairs(KEYS) do
   reply[i + 1] = redis.call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1], 'WITHSCORES')
+end
+return reply`)
+
+/** Some logs of the index positions that the set of all logs lacks. KEYS: where, all by touch time. */
+const FIND_UNLISTED = new Script(`
+local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
+local reply = {page[1]}
+for i = 1, #page[2], 2 do
+  if not redis.call('ZSCORE', KEYS[2], page[2][i]) then reply[#reply + 1] = page[2][i] end
 end
 return reply`)
 
@@ -88,7 +104,7 @@ export interface IndexEntry {
   readonly score: number
 }
 
-/** The indexes behind `list` and `due`. */
+/** The indexes behind `list`, `listOldest` and `due`. */
 export class Indexes {
   readonly #connection: Pick<Connection, 'run' | 'send' | 'transaction'>
   readonly #keys: Keys
@@ -165,9 +181,33 @@ export class Indexes {
   }
 
   /** Some logs of a principal from a time on, last touched first. The score is the negative time. */
-  async listed(principal: string | null, from: number, offset: number, limit: number): Promise<IndexEntry[]> {
+  listed(principal: string | null, from: number, offset: number, limit: number): Promise<IndexEntry[]> {
+    return this.#range(this.#listKey(principal), from, offset, limit)
+  }
+
+  /** Some logs of all principals from a time on, least recently touched first. The score is the time. */
+  oldest(from: number, offset: number, limit: number): Promise<IndexEntry[]> {
+    return this.#range(this.#allKey, from, offset, limit)
+  }
+
+  /** Adds the logs that only processes of an earlier release have indexed to the set of all logs. */
+  async addUnlisted(): Promise<void> {
+    const positions = this.#dirtyKeys[2]
+    const counts = [this.#connection.send(['HLEN', positions]), this.#connection.send(['ZCARD', this.#allKey])]
+    const [known, listed] = await Promise.all(counts)
+    if (known === listed) return
+    for (let cursor = '0'; ; ) {
+      const reply = await this.#connection.run(FIND_UNLISTED, [positions, this.#allKey], [cursor, `${PAGE_SIZE}`])
+      const [next, ...names] = reply as [string, ...string[]]
+      if (names.length > 0) await this.refresh(names.map(decodeName))
+      if (next === '0') return
+      cursor = next
+    }
+  }
+
+  async #range(key: string, from: number, offset: number, limit: number): Promise<IndexEntry[]> {
     const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${Math.min(limit, PAGE_SIZE)}`, 'WITHSCORES']
-    const found = (await this.#connection.send(['ZRANGE', this.#listKey(principal), ...range])) as [string, number][]
+    const found = (await this.#connection.send(['ZRANGE', key, ...range])) as [string, number][]
     return found.map(([name, score]) => ({ streamId: decodeName(name), score }))
   }
 
@@ -186,8 +226,12 @@ export class Indexes {
       this.#indexKeys(position || next),
       this.#indexKeys(next || position),
     ]
-    const keys = [this.#dirtyKeys[0], this.#dirtyKeys[2], dueBefore, due, listBefore, list]
-    await this.#connection.run(UPDATE, keys, [name, mark, next, `${fields?.due ?? ''}`, `${-(fields?.touchedAt ?? 0)}`])
+    const keys = [this.#dirtyKeys[0], this.#dirtyKeys[2], dueBefore, due, listBefore, list, this.#allKey]
+    await this.#connection.run(UPDATE, keys, [name, mark, next, `${fields?.due ?? ''}`, `${fields?.touchedAt ?? 0}`])
+  }
+
+  get #allKey(): string {
+    return this.#keys.index('all')
   }
 
   /** The keys of the indexes that contain a log. */
@@ -204,6 +248,10 @@ export class Indexes {
     return this.#keys.index(`list:${encodeOptional(principal)}`)
   }
 }
+
+/** Whether an entry is behind another in an index. */
+export const isAfter = (entry: IndexEntry, other: IndexEntry): boolean =>
+  entry.score > other.score || (entry.score === other.score && encodeName(entry.streamId) > encodeName(other.streamId))
 
 function indexEntriesOf(found: readonly string[]): IndexEntry[] {
   const entries: IndexEntry[] = []

@@ -2,7 +2,7 @@ import { listTokenError } from '../../store/checks.ts'
 import type { Listed, ListPage } from '../../store/log-store.ts'
 import type { Connection } from './connection.ts'
 import { INDEX_FIELDS, readIndexFields } from './head.ts'
-import type { IndexEntry, Indexes } from './indexes.ts'
+import { type IndexEntry, type Indexes, isAfter } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, type Keys } from './keys.ts'
 import { readRecord } from './page.ts'
 
@@ -95,9 +95,6 @@ async function listedOf(
   const { head } = readRecord(record)
   return { streamId, head, ticket, createdAt: Number(createdAt), touchedAt: Number(touchedAt) }
 }
-
-const isAfter = (entry: IndexEntry, from: IndexEntry): boolean =>
-  entry.score > from.score || (entry.score === from.score && encodeName(entry.streamId) > encodeName(from.streamId))
 
 const writeToken = ({ score, streamId }: IndexEntry): string => `${-score}.${encodeName(streamId)}`
 

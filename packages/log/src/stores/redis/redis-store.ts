@@ -10,6 +10,7 @@ import type {
   GuestAppend,
   ListPage,
   LogStore,
+  OldestPage,
   Page,
   ReadLimit,
   StoredSnapshot,
@@ -32,6 +33,7 @@ import { fork } from './fork.ts'
 import { Indexes } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, Keys, markOr, type Script } from './keys.ts'
 import { dueOf, listOf } from './listing.ts'
+import { oldestOf } from './oldest.ts'
 import { readPage } from './page.ts'
 import * as scripts from './scripts.ts'
 import { RedisWatchers } from './watchers.ts'
@@ -143,8 +145,7 @@ class RedisStore implements LogStore {
     ticket: TicketMove | undefined,
     isLarge: boolean,
   ): Promise<AppendResult> {
-    const { record, head, batches, keys, trimmed } = this.#keys.log(streamId)
-    const logKeys = [record, head, batches, keys, trimmed]
+    const logKeys = Object.values(this.#keys.log(streamId))
     if (ticket === undefined) {
       const args = appendArguments(batch, by, ticket, isLarge, '')
       const [reply] = (await this.#connection.run(APPEND, logKeys, args)) as [string[]]
@@ -181,8 +182,12 @@ class RedisStore implements LogStore {
     return this.#call(async () => {
       const args = [encodeName(owner), `${Math.ceil(ttlMs)}`, takeover ? '1' : '0', randomName()]
       // Only a takeover can shorten a lease.
-      const reply = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
-      const [outcome, epochOrOwner = '', until, clock] = reply as string[]
+      const keys = Object.values(this.#keys.log(streamId))
+      const [outcome, epochOrOwner = '', until, clock] = (
+        takeover
+          ? await this.#indexes.change(streamId, scripts.CLAIM, keys, args)
+          : ((await this.#connection.run(scripts.CLAIM, keys, args)) as [string[]])[0]
+      ) as string[]
       const times = { until: Number(until), clock: Number(clock) }
       if (outcome === 'claimed') return { outcome, epoch: epochOrOwner, ...times }
       return outcome === 'busy' ? { outcome, owner: decodeName(epochOrOwner), ...times } : { outcome: 'absent' }
@@ -275,6 +280,20 @@ class RedisStore implements LogStore {
     checkNames({ principal })
     checkIntegers({ limit })
     return this.#call(() => listOf(this.#connection, this.#keys, this.#indexes, principal, limit, after))
+  }
+
+  async listOldest(limit: number, after?: string): Promise<OldestPage> {
+    checkIntegers({ limit })
+    return this.#call(() => oldestOf(this.#connection, this.#keys, this.#indexes, limit, after))
+  }
+
+  async expireAfter(streamId: string, ms: number, ifVersion: string): Promise<boolean> {
+    checkNames({ streamId })
+    checkIntegers({ ms })
+    return this.#call(async () => {
+      const keys = Object.values(this.#keys.log(streamId))
+      return (await this.#connection.run(scripts.EXPIRE, keys, [`${ms}`, ifVersion])) === 1
+    })
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {

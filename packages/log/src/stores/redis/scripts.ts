@@ -72,12 +72,26 @@ redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', number(to))
 redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
-/** Claims the log. Returns the holder of a live lease, unless it is a takeover. KEYS: record, head. */
+/**
+ * Lets all keys of a log expire, if its ticket has the version and no epoch holds it. Returns whether it did. KEYS: all
+ * of the log.
+ */
+export const EXPIRE = new Script(`${ALLOW_OOM}${LUA}
+local ms, version = unpack(ARGV)
+local _, epoch = parse(redis.call('GET', KEYS[1]) or '')
+if epoch ~= NO_EPOCH or redis.call('HGET', KEYS[2], 'v') ~= version then return 0 end
+redis.call('HSET', KEYS[2], 'x', ms)
+expire_at(number(now + ms), unpack(KEYS))
+return 1`)
+
+/**
+ * Claims the log and ends its expiry. Returns the holder of a live lease, unless it is a takeover. KEYS: all of the log.
+ */
 export const CLAIM = new Script(`${ALLOW_OOM}${LUA}
 local owner, ttl_ms, takeover, nonce = unpack(ARGV)
 local record = redis.call('GET', KEYS[1])
 if not record then return {{'absent'}, {}} end
-local count, holder, ends_at = unpack(redis.call('HMGET', KEYS[2], 'c', 'o', 'u'))
+local count, holder, ends_at, expires_after = unpack(redis.call('HMGET', KEYS[2], 'c', 'o', 'u', 'x'))
 if ends_at and tonumber(ends_at) > tonumber(now) and takeover == '0' then
   return {{'busy', holder, ends_at, now}, index_fields(KEYS[2])}
 end
@@ -86,6 +100,10 @@ count, ends_at = number(count + 1), number(now + ttl_ms)
 local epoch = count .. '-' .. nonce
 write(KEYS[1], incarnation, epoch, head, mark, '0', '0', timestamp)
 redis.call('HSET', KEYS[2], 'c', count, 'o', owner, 'u', ends_at)
+if expires_after then
+  redis.call('HDEL', KEYS[2], 'x')
+  persist(unpack(KEYS))
+end
 redis.call('PUBLISH', KEYS[1], '')
 return {{'claimed', epoch, ends_at, now}, index_fields(KEYS[2])}`)
 
@@ -134,12 +152,17 @@ redis.call('UNLINK', unpack(KEYS))
 redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
-/** Stores a snapshot. Keeps the newest and the newest at or below the floor. KEYS: head, snapshotIndex, snapshots. */
+/**
+ * Stores a snapshot, with the expiry of the log. Keeps the newest and the newest at or below the floor. KEYS: head,
+ * snapshotIndex, snapshots.
+ */
 export const PUT_SNAPSHOT = new Script(`
 local floor = redis.call('HGET', KEYS[1], 'f')
 if not floor then return 0 end
 redis.call('ZADD', KEYS[2], ARGV[1], ARGV[1])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
+local expires_at = redis.call('PEXPIRETIME', KEYS[1])
+if expires_at > 0 then for i = 2, 3 do redis.call('PEXPIREAT', KEYS[i], expires_at) end end
 local old = redis.call('ZRANGE', KEYS[2], 0, -1 - ARGV[3])
 local floor_snapshot = redis.call('ZRANGE', KEYS[2], floor, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
 for _, sequence in ipairs(old) do
@@ -155,10 +178,13 @@ export const GET_SNAPSHOT = new Script(`
 local sequence = redis.call('ZRANGE', KEYS[1], ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
 return sequence and {sequence, redis.call('HGET', KEYS[2], sequence)}`)
 
-/** Stores a blob. KEYS: record, blobs. */
+/** Stores a blob, with the expiry of the log. KEYS: record, blobs. */
 export const PUT_BLOB = new Script(`
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-return redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])`)
+local expires_at = redis.call('PEXPIRETIME', KEYS[1])
+if expires_at == -2 then return 0 end
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+if expires_at > 0 then redis.call('PEXPIREAT', KEYS[2], expires_at) end
+return 1`)
 
 /**
  * Creates a log from a copy in temporary keys, and appends the closing batch. KEYS: all of the log; all of the copy

@@ -3,6 +3,7 @@
 import { LogError, type LogErrorCode } from '../../store/log-error.ts'
 
 const BUSY = 5
+const FULL = 13
 const PROTOCOL = 15
 
 const ADVICE: Readonly<Record<number, string>> = {
@@ -10,7 +11,7 @@ const ADVICE: Readonly<Record<number, string>> = {
   8: 'it is read-only: give this process write access to the file and its folder',
   10: 'the disk failed: check the disk, then try again',
   11: 'it is corrupt: restore a backup, then call restored()',
-  13: 'free disk space, trim or remove logs, or raise maxPages',
+  [FULL]: 'free disk space, trim or remove logs, or raise maxPages',
   14: 'it cannot be opened: create its folder, and give this process write access',
   [PROTOCOL]: 'too many processes open it at once: try again',
   26: 'it is not an SQLite database, or corrupt: use another path, or restore a backup',
@@ -28,6 +29,9 @@ export function isBusy(error: unknown): boolean {
   const code = (errcodeOf(error) ?? 0) & 0xff
   return code === BUSY || code === PROTOCOL
 }
+
+/** Whether the disk is full, or the file has its maximum size. */
+export const isFull = (error: unknown): boolean => errcodeOf(error) === FULL
 
 /** Packs a failure for a message between threads. */
 export function packFailure(error: unknown): PackedFailure {

@@ -5,12 +5,13 @@ import { append, find } from './append.ts'
 import { getBlob, putBlob } from './blob.ts'
 import { claim, due, release, renew } from './lease.ts'
 import { list } from './list.ts'
+import { listOldest } from './list-oldest.ts'
 import { create, fork, remove, restored, trim } from './log.ts'
 import type { LogFile } from './log-file.ts'
 import { read } from './page.ts'
 import { getSnapshot, putSnapshot } from './snapshot.ts'
 
-const reads = { read, find, due, list, getSnapshot, getBlob }
+const reads = { read, find, due, list, listOldest, getSnapshot, getBlob }
 const writes = { create, append, claim, renew, release, putSnapshot, putBlob, trim, fork, remove, restored }
 const operations = { ...reads, ...writes }
 

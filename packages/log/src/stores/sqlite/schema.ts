@@ -5,6 +5,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
+import { isFull } from './failure.ts'
 
 /** The largest sequence that fits into a place. */
 export const MAX_SEQUENCE = 0xffff_ffff
@@ -45,6 +46,7 @@ CREATE TABLE streams (
 );
 CREATE INDEX streams_due ON streams (program, wake) WHERE wake IS NOT NULL;
 CREATE INDEX streams_list ON streams (principal, touched DESC, name);
+CREATE INDEX streams_touched ON streams (touched);
 
 CREATE TABLE batches (
   place INTEGER PRIMARY KEY,
@@ -114,6 +116,20 @@ export function createSchema(db: DatabaseSync): void {
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error
+  }
+}
+
+/**
+ * Adds the index that files of earlier releases lack. It is no new version of the schema: earlier releases can write
+ * such a file too, and SQLite keeps the index up to date. A full file stays without it: `listOldest` then reads all
+ * logs for a page, and every other call works as before.
+ */
+export function addMissingIndex(db: DatabaseSync): void {
+  if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'streams_touched'").get() !== undefined) return
+  try {
+    db.exec('CREATE INDEX IF NOT EXISTS streams_touched ON streams (touched)')
+  } catch (error) {
+    if (!isFull(error)) throw error
   }
 }
 

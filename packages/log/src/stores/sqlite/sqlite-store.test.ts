@@ -1,7 +1,8 @@
 import { statSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import type { TicketMove } from '../../store/log-store.ts'
-import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
+import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
 
 const { newPath, open } = testFolder()
 
@@ -28,6 +29,63 @@ describe('list', () => {
     for (const token of [...hostile, ...numbers, ...texts]) {
       await expect(store.list('ann', 9, token)).rejects.toMatchObject({ code: 'invalid' })
     }
+  })
+})
+
+describe('listOldest', () => {
+  const planOf = (path: string) => {
+    const db = new DatabaseSync(path)
+    try {
+      return db
+        .prepare('EXPLAIN QUERY PLAN SELECT id FROM streams WHERE touched >= 1 ORDER BY touched, id LIMIT 1')
+        .all()
+        .map(({ detail }) => detail)
+        .join()
+    } finally {
+      db.close()
+    }
+  }
+
+  test('adds its index to a file of an earlier release, which other processes have open', async () => {
+    const path = newPath()
+    const earlier = open({ path })
+    await earlier.create('a', null)
+    const db = new DatabaseSync(path)
+    db.exec('DROP INDEX streams_touched')
+    db.close()
+    expect(planOf(path)).not.toContain('streams_touched')
+    const store = open({ path })
+    expect((await store.listOldest(9)).streams).toMatchObject([{ streamId: 'a' }])
+    expect(planOf(path)).toContain('streams_touched')
+    await earlier.create('b', null)
+    expect((await store.listOldest(9)).streams).toMatchObject([{ streamId: 'a' }, { streamId: 'b' }])
+    expect(integrityOf(path)).toBe('ok')
+  })
+
+  test('adds its index after another process has released its lock', async () => {
+    const path = newPath()
+    const earlier = open({ path })
+    await earlier.create('a', null)
+    const db = new DatabaseSync(path)
+    db.exec('DROP INDEX streams_touched; BEGIN IMMEDIATE')
+    const listed = open({ path }).listOldest(9)
+    setTimeout(() => db.exec('COMMIT'), 50)
+    expect((await listed).streams).toMatchObject([{ streamId: 'a' }])
+    db.close()
+    expect(planOf(path)).toContain('streams_touched')
+  })
+
+  test('works without its index on a full file', async () => {
+    const path = newPath()
+    const earlier = open({ path })
+    await earlier.create('a', null)
+    const db = new DatabaseSync(path)
+    db.exec('DROP INDEX streams_touched; VACUUM')
+    const { page_count: maxPages } = db.prepare('PRAGMA page_count').get() as { page_count: number }
+    db.close()
+    const store = open({ path, maxPages })
+    expect((await store.listOldest(9)).streams).toMatchObject([{ streamId: 'a' }])
+    expect(planOf(path)).not.toContain('streams_touched')
   })
 })
 

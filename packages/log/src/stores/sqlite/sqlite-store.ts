@@ -16,6 +16,7 @@ import type {
   GuestAppend,
   ListPage,
   LogStore,
+  OldestPage,
   Page,
   ReadLimit,
   StoredSnapshot,
@@ -23,6 +24,7 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import { LIST_START, parseListToken } from './list.ts'
+import { OLDEST_START, parseOldestToken } from './list-oldest.ts'
 import type { FileOptions, LogFile } from './log-file.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
@@ -197,6 +199,11 @@ class SqliteStore implements LogStore {
     checkNames({ principal })
     checkIntegers({ limit })
     return this.#runner.read('list', principal, limit, after === undefined ? LIST_START : parseListToken(after))
+  }
+
+  async listOldest(limit: number, after?: string): Promise<OldestPage> {
+    checkIntegers({ limit })
+    return this.#runner.read('listOldest', limit, after === undefined ? OLDEST_START : parseOldestToken(after))
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {

@@ -31,6 +31,7 @@ export function faultyStore(store: Omit<LogStore, 'watch'>, world: World, proces
     trim: call('trim', store.trim),
     fork: call('fork', store.fork),
     list: call('list', store.list),
+    listOldest: call('listOldest', store.listOldest),
     remove: call('remove', store.remove),
     restored: call('restored', store.restored),
     close: async () => {},

@@ -11,6 +11,7 @@ import type {
   GuestAppend,
   ListPage,
   LogStore,
+  OldestPage,
   Page,
   ReadLimit,
   StoredSnapshot,
@@ -238,6 +239,10 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
 
   list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     return this.#store.list(principal, limit, after)
+  }
+
+  listOldest(limit: number, after?: string): Promise<OldestPage> {
+    return this.#store.listOldest(limit, after)
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
