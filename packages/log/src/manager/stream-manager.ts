@@ -21,7 +21,7 @@ import { LogError } from '../store/log-error.ts'
 import type { Listed, LogHead, LogStore, OldestLog } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { retryWhileUnavailable, type StoreCall } from '../store/retry.ts'
-import { isAtRest, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { hasNotices, isAtRest, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { Claims } from '../write/claims.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from '../write/guest-append.ts'
 import { preambleOf } from '../write/preamble.ts'
@@ -423,7 +423,8 @@ export class StreamManager {
 
   /**
    * Removes a log that was not touched for `idleMs` ms, unless a run is open or requested or the log is claimed (law
-   * 12), or its ticket has another version than `ifVersion`. Returns whether it was removed.
+   * 12), or observers may still be notified of a run, which takes at most a day, or its ticket has another version than
+   * `ifVersion`. Returns whether it was removed.
    */
   async expireStream(streamId: string, idleMs: number, ifVersion?: string): Promise<boolean> {
     checkStreamId(streamId)
@@ -433,7 +434,8 @@ export class StreamManager {
     if (ifVersion !== undefined && page.version !== ifVersion) return false
     // The claimant is about to write.
     if (page.lease !== null && page.lease.until > page.clock) return false
-    if (!isAtRest(ticketOf(page.ticket))) return false
+    const ticket = ticketOf(page.ticket)
+    if (!isAtRest(ticket) || hasNotices(ticket, page.clock)) return false
     this.#history.forget(streamId)
     return this.#call(() => this.store.remove(streamId, page.version))
   }

@@ -128,6 +128,29 @@ describe('removing a log', () => {
     expect(await world.manager.getInfo(ID)).toBeNull()
   })
 
+  test('does not expire a log with an undelivered notice, for at most a day', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const notifyBy = world.clock.now() + 30_000
+    await writer.decide(() => [{ type: 'run-finished', status: 'completed', notifyBy }])
+    await writer.close()
+    await world.clock.advance(3_600_000)
+    expect(await world.manager.expireStream(ID, 1000)).toBe(false)
+    await world.clock.advance(86_400_000)
+    expect(await world.manager.expireStream(ID, 1000)).toBe(true)
+  })
+
+  test('a delivered notice does not keep its log', async () => {
+    const world = new World()
+    const writer = await world.writer()
+    const notifyBy = world.clock.now() + 30_000
+    await writer.decide(() => [{ type: 'run-finished', status: 'completed', notifyBy }])
+    await writer.close()
+    await world.manager.append(ID, 'observer', { type: 'run-notified', runId: 'r1', notifyBy })
+    await world.clock.advance(3_600_000)
+    expect(await world.manager.expireStream(ID, 1000)).toBe(true)
+  })
+
   test('law 12: does not expire a claimed log', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })

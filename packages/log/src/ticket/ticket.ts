@@ -354,6 +354,13 @@ export const ticketOf = (state: string): Ticket => (state === '' ? EMPTY_TICKET 
 /** Whether no run is open or requested. */
 export const isAtRest = ({ run, requests }: Ticket): boolean => run === null && requests.length === 0
 
+/** How long a notice that was not delivered keeps its log, in ms. Observers may be gone for good. */
+const MAX_NOTICE_HOLD_MS = 86_400_000
+
+/** Whether observers may still be notified of a run. */
+export const hasNotices = ({ notices = [] }: Ticket, clock: number): boolean =>
+  notices.some(({ notifyBy }) => notifyBy > clock - MAX_NOTICE_HOLD_MS)
+
 /** The status of a log, which is that of its latest run. */
 export type StreamStatus = 'active' | 'paused' | 'ended' | 'failed'
 

@@ -51,10 +51,10 @@ export class SqliteWatchers {
     return () => this.#stop(streamId, watched, watcher)
   }
 
-  /** Wakes for an append of this handle. The next poll does not report it again. */
+  /** Wakes for an append of this handle, unless a poll has reported it already. The next poll does not report it again. */
   appended(streamId: string, head: number): void {
     const watched = this.#streams.get(streamId)
-    if (watched === undefined) return
+    if (watched === undefined || (watched.state !== undefined && watched.head >= head)) return
     watched.head = head
     wakeAll(watched)
   }
