@@ -119,6 +119,7 @@ const all: readonly Group[] = [
           guide('scaling', 'Scaling', 'What one process carries; servers and workers; limits of today'),
           guide('retention', 'Retention', 'Trim, expire and erase sessions, and what clients see then'),
           guide('security', 'Security', 'Authorization, limits, and the data that leaves the server'),
+          guide('threat-model', 'Threat model', 'What is protected, against whom, and by which mechanism'),
           guide('observability', 'Observability', 'OpenTelemetry, and notifications when a run waits or ends'),
           guide('upgrades', 'Upgrades', 'New versions of agents, workflows, Millrace and pages while runs are open'),
           guide('recovery', 'Recovery', 'Behaviour after a crash, during a deploy and without the store'),
