@@ -22,7 +22,7 @@ import { prefixOf, type ReasonOutcome, type ReasonSettings, reason } from './rea
 import type { ReasonOptions, ReasonResult, SchemaOutput } from './reason-options.ts'
 import { type AnyReasonOptions, planOf, type ReasonPlan } from './reason-plan.ts'
 import { resultOf } from './reason-result.ts'
-import { ask, isAskable } from './use-interrupt.ts'
+import { ask, formChecksOf, isAskable } from './use-interrupt.ts'
 
 /**
  * Calls a model and returns its answer. Once the answer is in the log, it is neither requested nor shown again.
@@ -161,9 +161,8 @@ function firstPass(
   plan: ReasonPlan,
   interrupt: ReasonInterrupt<Schema | undefined>,
 ): Promise<ReasonOutcome> {
-  const envelope = firstPassSchema(plan.output, interrupt, question =>
-    isAskable(call, question, interruptFields(interrupt)),
-  )
+  const fits = (question: object) => isAskable(call, question, interruptFields(interrupt))
+  const envelope = firstPassSchema(plan.output, interrupt, fits, formChecksOf(call))
   // `responseFormat` applies to the answer, not to the first pass.
   const { responseFormat, ...settings } = settingsOf(call, plan, 1)
   return reason(call, {
