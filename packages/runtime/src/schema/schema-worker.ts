@@ -138,7 +138,8 @@ export class SchemaWorker {
         task.reject(error as Error)
         continue
       }
-      return this.#give(task)
+      this.#give(task)
+      return
     }
     this.#worker?.unref()
   }
@@ -158,12 +159,16 @@ export class SchemaWorker {
   #give(task: QueuedTask): void {
     this.#started = { task, startedAt: undefined, deadline: undefined }
     const checkJson = jsonOf(task.check)
-    if (checkJson === undefined) return this.#settle({ failure: 'it is nested too deep' }, 0)
+    if (checkJson === undefined) {
+      this.#settle({ failure: 'it is nested too deep' }, 0)
+      return
+    }
     let worker: Worker
     try {
       worker = this.#worker ?? this.#open()
     } catch {
-      return this.#onLost(false)
+      this.#onLost(false)
+      return
     }
     worker.ref()
     worker.postMessage({ checkJson, timeoutMs: task.timeoutMs } satisfies WorkerTask)
@@ -186,7 +191,10 @@ export class SchemaWorker {
   }
 
   #onAnswer(worker: Worker, answer: WorkerAnswer): void {
-    if (answer.kind === 'done') return this.#settle(answer.outcome, answer.cpuMs)
+    if (answer.kind === 'done') {
+      this.#settle(answer.outcome, answer.cpuMs)
+      return
+    }
     this.#hasStarted = true
     const { task } = this.#started as StartedTask
     const started: StartedTask = { task, startedAt: performance.now(), deadline: undefined }
@@ -213,9 +221,13 @@ export class SchemaWorker {
       const failure = isOutOfMemory
         ? `it cannot be checked with ${this.#memoryMib} MiB of memory`
         : 'it cannot be checked: its check ended the worker thread'
-      return this.#settle({ failure }, performance.now() - (startedAt ?? performance.now()))
+      this.#settle({ failure }, performance.now() - (startedAt ?? performance.now()))
+      return
     }
-    if (isRetried) return this.#giveUp()
+    if (isRetried) {
+      this.#giveUp()
+      return
+    }
     const task = this.#finish()
     task.isRetried = true
     this.#give(task)
@@ -257,7 +269,8 @@ export class SchemaWorker {
   }
 }
 
-function startSchemaWorker(memoryMib: number): Worker {
+/** Starts a thread that performs checks. */
+export function startSchemaWorker(memoryMib: number): Worker {
   return startWorker(
     { url: import.meta.url, source: WORKER_SOURCE },
     {
