@@ -1,16 +1,8 @@
 import { createContext, Script } from 'node:vm'
+import { WALL_TIMEOUTS } from './wall-timeouts.ts'
 
 const script = new Script('work()')
 let sandbox: { work?: () => unknown } | undefined
-
-/**
- * Wall times of the tries, in multiples of the timeout. The work is tried again if it got less than half of the timeout on
- * the CPU, as on a busy machine. Each try gets more time than the one before, so that slow progress is enough.
- */
-const TRIES = [1, 2, 4]
-
-/** Longest wall time of a run, in multiples of its timeout. */
-export const MAX_WALL_TIMEOUTS = TRIES.reduce((sum, times) => sum + times)
 
 /** Result of a run. `value` is absent if it was aborted. `cpuMs` is its time on the CPU. */
 export interface TimedRun<T> {
@@ -22,7 +14,7 @@ export interface TimedRun<T> {
 export function runWithTimeout<T>(timeoutMs: number, work: () => T): TimedRun<T> {
   sandbox ??= createContext({})
   const startedAt = cpuMs()
-  for (const times of TRIES) {
+  for (const times of WALL_TIMEOUTS) {
     const before = cpuMs()
     sandbox.work = work
     try {

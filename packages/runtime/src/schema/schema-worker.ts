@@ -4,7 +4,7 @@ import type { Worker } from 'node:worker_threads'
 import { startWorker } from '@millrace/log/internal'
 import { CheckLimitError, RunError } from '../error/error.ts'
 import type { CheckOutcome, SchemaCheck } from './perform-check.ts'
-import { MAX_WALL_TIMEOUTS } from './run-with-timeout.ts'
+import { MAX_WALL_TIMEOUTS } from './wall-timeouts.ts'
 import { WORKER_SOURCE } from './worker-source.ts'
 
 /** Maximum memory of the worker, in MiB. Above it the worker is replaced. */

@@ -39,7 +39,7 @@ async function waitingServer(users: readonly string[], options: MillraceOptions 
 const codeOf = async (reply: Response): Promise<string> => (await reply.json()).error?.code ?? 'accepted'
 
 test('requests of other users complete while the checks of a user are in flight', async () => {
-  const { send, answer } = await waitingServer(['eve'])
+  const { send, answer } = await waitingServer(['eve'], { limits: { answerCheckMs: 1000 } })
   let open = ATTACKS
   const attacks = Array.from({ length: ATTACKS }, async () => {
     const reply = await answer('eve', BAIT)
