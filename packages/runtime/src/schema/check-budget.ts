@@ -7,7 +7,7 @@ interface CheckAccount {
 }
 
 /** Time in which a used up budget becomes full again, in ms. */
-export const CHECK_WINDOW_MS = 10_000
+const CHECK_WINDOW_MS = 10_000
 /** Maximum number of principals in memory. The least recently used one is evicted first. */
 const MAX_CHECK_ACCOUNTS = 10_000
 

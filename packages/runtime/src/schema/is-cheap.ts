@@ -3,7 +3,7 @@ import { type Keywords, SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_M
 import type { SchemaCheck } from './perform-check.ts'
 
 /** Maximum cost of a check in the thread of the caller: a few milliseconds. */
-export const MAX_CHEAP_COST = 20_000
+const MAX_CHEAP_COST = 20_000
 
 /** Characters that cost as much as one value. */
 const CHARACTERS_PER_COST = 32
