@@ -4,7 +4,7 @@ import { type CheckOutcome, performCheck, type SchemaCheck } from './perform-che
 import { relaxSchema } from './relax-schema.ts'
 import { NoWorkerThreadsError, SchemaWorker, type SchemaWorkerOptions } from './schema-worker.ts'
 
-/** Default time of checks per principal and `CHECK_WINDOW_MS`, in ms. */
+/** Default time of checks per principal, in ms per 10 s. */
 export const DEFAULT_ANSWER_CHECK_MS = 2000
 /** Maximum number of waiting checks of a principal. */
 export const MAX_WAITING_PER_PRINCIPAL = 64
@@ -18,7 +18,7 @@ export type CheckCaller =
 
 /** Options of a checker. */
 export interface SchemaCheckerOptions {
-  /** Time of checks per principal and `CHECK_WINDOW_MS`, in ms. @default DEFAULT_ANSWER_CHECK_MS */
+  /** Time of checks per principal, in ms per 10 s. @default DEFAULT_ANSWER_CHECK_MS */
   readonly answerCheckMs?: number | undefined
   /** A clock, in ms. */
   readonly now: () => number
