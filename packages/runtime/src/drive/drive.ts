@@ -251,6 +251,7 @@ export class Drive {
   /** Prepares the execution of the program. Returns the function that runs it until it is done or cannot continue. */
   async #prepare(definition: Program, session: Session): Promise<() => Promise<ExecutionResult>> {
     const { timers, logger, backoff, checker, programs } = this.#settings
+    const { principal } = this.#options
     const writer = this.#writer
     const runId = this.#runId
     this.#controller.signal.throwIfAborted()
@@ -272,7 +273,7 @@ export class Drive {
       data: session.view.requests.find(request => request.runId === runId)?.data,
       timers,
       backoff,
-      checker,
+      formChecks: { checker, caller: { kind: 'owner', id: principal ?? '' } },
       logger,
       telemetry: this.#telemetry.agent,
       ticketChanged: this.#ticketChanged,

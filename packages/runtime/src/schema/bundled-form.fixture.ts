@@ -5,5 +5,5 @@ import { SchemaChecker } from './schema-checker.ts'
 
 const checker = new SchemaChecker({ now: () => performance.now() })
 const schema = { type: 'string', pattern: '^a' }
-const check = (value: string) => checker.check({ schema, value }, 1000, { kind: 'session', id: 's' })
+const check = (value: string) => checker.check({ schema, value }, 1000, { kind: 'owner', id: 's' })
 console.log(JSON.stringify([await check('ab'), await check('ba')]))

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { FormChecks } from './form-response.ts'
 import { SchemaChecker, type SchemaCheckerOptions } from './schema-checker.ts'
 
-const checksOf = (checker: SchemaChecker): FormChecks => ({ checker, caller: { kind: 'session', id: 's' } })
+const checksOf = (checker: SchemaChecker): FormChecks => ({ checker, caller: { kind: 'owner', id: 's' } })
 
 /** A checker for one test, which closes it. */
 export function formChecks(options: Partial<SchemaCheckerOptions> = {}): FormChecks {

@@ -27,8 +27,8 @@ test('rejects the waiting checks of a principal whose time is used up, and perfo
   expect(new Set(outcomes.slice(checked))).toEqual(new Set(['checks_limit']))
   // Also of a check that would be cheap.
   await expect(checker.check({ schema: {}, value: 1 }, 250, ann)).rejects.toMatchObject({ code: 'checks_limit' })
-  // Sessions have no budget: their runs wait instead.
-  expect(await ask({ kind: 'session', id: 's' }, { a: 'a' })).toEqual({ problems: [] })
+  // The runs of a user have no budget.
+  expect(await ask({ kind: 'owner', id: 's' }, { a: 'a' })).toEqual({ problems: [] })
 })
 
 describe('without worker threads', () => {

@@ -11,10 +11,10 @@ export const MAX_WAITING_PER_PRINCIPAL = 64
 /** Maximum cost of a check without worker threads, where nothing aborts it. */
 const MAX_COST_WITHOUT_THREADS = 200_000
 
-/** The caller of a check. Callers take turns. Only principals have a budget. */
+/** The caller of a check: a principal that answers, the owner of a session that runs, or an MCP server. Callers take turns. Only principals have a budget. */
 export type CheckCaller =
   | { readonly kind: 'principal'; readonly principal: string | undefined }
-  | { readonly kind: 'session' | 'server'; readonly id: string }
+  | { readonly kind: 'owner' | 'server'; readonly id: string }
 
 /** Options of a checker. */
 export interface SchemaCheckerOptions {

@@ -134,7 +134,7 @@ async function askUntilValid(
   const { work, replay } = call.execution
   const { responseSchema } = options
   checkFields(options)
-  const question = await questionOf(options, formChecksOf(call))
+  const question = await questionOf(options, work.formChecks)
   const { asked: before = [], askedAfter = 0 } = call.recorded ?? {}
   await work.session.current()
   let questionIds = before
@@ -240,12 +240,6 @@ function isJsonObject(value: unknown): boolean {
     return false
   }
 }
-
-/** The checker of the runtime, with the session of a hook as its caller. */
-export const formChecksOf = ({ execution: { work } }: HookCall): FormChecks => ({
-  checker: work.checker,
-  caller: { kind: 'session', id: work.writer.streamId },
-})
 
 /** The request as a person sees it. Without `checks`, the schema of a form is not checked. @throws {ValidationError} if it is not valid. */
 export async function questionOf(

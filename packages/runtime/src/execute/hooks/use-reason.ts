@@ -22,7 +22,7 @@ import { prefixOf, type ReasonOutcome, type ReasonSettings, reason } from './rea
 import type { ReasonOptions, ReasonResult, SchemaOutput } from './reason-options.ts'
 import { type AnyReasonOptions, planOf, type ReasonPlan } from './reason-plan.ts'
 import { resultOf } from './reason-result.ts'
-import { ask, formChecksOf, isAskable } from './use-interrupt.ts'
+import { ask, isAskable } from './use-interrupt.ts'
 
 /**
  * Calls a model and returns its answer. Once the answer is in the log, it is neither requested nor shown again.
@@ -162,7 +162,7 @@ function firstPass(
   interrupt: ReasonInterrupt<Schema | undefined>,
 ): Promise<ReasonOutcome> {
   const fits = (question: object) => isAskable(call, question, interruptFields(interrupt))
-  const envelope = firstPassSchema(plan.output, interrupt, fits, formChecksOf(call))
+  const envelope = firstPassSchema(plan.output, interrupt, fits, call.execution.work.formChecks)
   // `responseFormat` applies to the answer, not to the first pass.
   const { responseFormat, ...settings } = settingsOf(call, plan, 1)
   return reason(call, {
