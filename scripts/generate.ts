@@ -1,5 +1,5 @@
-// `npm run generate`: writes every generated file again: the pages of chunks and dialects, the API reports, the worker of
-// the SQLite store, and the views of new logs in packages/protocol/corpus.
+// `npm run generate`: writes every generated file again: the pages of chunks and dialects, the API reports, the text of
+// the workers, and the views of new logs in packages/protocol/corpus.
 import { command, seconds } from './command.ts'
 import { DIALECTS_PAGE_TEST, generators } from './generators.ts'
 

@@ -265,6 +265,7 @@ const all: readonly Group[] = [
           decision('0008-one-executor-handed-down', 'One executor, handed down'),
           decision('0009-workflow-hooks-by-replay', 'Workflow hooks by replay'),
           decision('0010-two-bridges-for-foreign-streams', 'Two bridges for foreign streams'),
+          decision('0011-untrusted-schemas-in-a-worker', 'Untrusted schemas are checked in a worker'),
         ],
       },
     ],

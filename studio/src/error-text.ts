@@ -14,6 +14,7 @@ const MESSAGES: { readonly [code: string]: string } = {
   answer_late: 'This question has expired.',
   answer_claimed: 'Another tab is answering this.',
   run_ended: 'This run has already ended.',
+  checks_limit: 'Too many answers at once. Try again in a moment.',
   run_queue_full: 'Too many messages are queued. Wait for a response first.',
   rate_limit: RATE_LIMITED,
   streams_limit: 'Too many tabs are open. Close one and try again.',

@@ -33,6 +33,8 @@ import { MAX_REPEATED_RESULT_LENGTH } from './execute/tool/delegate.ts'
 import { workflow } from './index.ts'
 import { DEFAULT_BACKOFF } from './model/backoff.ts'
 import { FORM_CHECK_TIMEOUT_MS, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './schema/form-response.ts'
+import { DEFAULT_ANSWER_CHECK_MS, MAX_WAITING_PER_PRINCIPAL } from './schema/schema-checker.ts'
+import { MAX_WAITING_CHECKS, WORKER_MEMORY_MIB } from './schema/schema-worker.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 
@@ -46,6 +48,7 @@ test.each([
   ['backoff.longestMs', DEFAULT_BACKOFF.longestMs],
   ['maxTakeovers', DEFAULT_MAX_TAKEOVERS],
   ['blockedAfterMs', DEFAULT_BLOCKED_AFTER_MS],
+  ['answerCheckMs', DEFAULT_ANSWER_CHECK_MS],
   ['pollMs', POLL_MS],
   ['concurrency', CONCURRENCY],
   ['graceMs', GRACE_MS],
@@ -82,6 +85,9 @@ test.each([
   ['all state of a run', `${MAX_STATE / 1024 / 1024} MiB`],
   ['the schema of a form', `${MAX_FORM_LENGTH / 1024} KiB, ${MAX_FORM_DEPTH} levels`],
   ['validation of a form answer', `${FORM_CHECK_TIMEOUT_MS}`],
+  ['waiting checks of a user', `${MAX_WAITING_PER_PRINCIPAL}`],
+  ['waiting checks of a runtime', MAX_WAITING_CHECKS.toLocaleString('en')],
+  ['memory of the worker for checks', `${WORKER_MEMORY_MIB} MiB`],
 ])('the table of defaults states the limit of %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })

@@ -1,6 +1,6 @@
 // For the other packages of Millrace alone: these names may change in any release.
 
-export { responseProblem } from './api/answer.ts'
+export { interruptResponseProblem } from './api/runtime.ts'
 export { checkOptions as checkRuntimeOptions } from './api/runtime-options.ts'
 export type { PieceOptions, RunPiece } from './api/stream.ts'
 export { KeyedQueue } from './async/keyed-queue.ts'

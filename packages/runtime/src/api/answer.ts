@@ -8,7 +8,7 @@ import { excerpt } from '@millrace/protocol/internal'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import type { ErrorCode } from '../error/error-codes.ts'
-import { formResponseProblem } from '../schema/form-response.ts'
+import { type FormChecks, formResponseProblem } from '../schema/form-response.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { largeValue } from '../session/large-value.ts'
 import { isSame } from '../session/state-diff.ts'
@@ -53,6 +53,8 @@ export interface AnswerOptions {
   readonly guest?: string
   /** Expected owner of the session. @default not checked */
   readonly principal?: string
+  /** User whose time for checks of answers is used: see `answerCheckMs`. @default `principal` */
+  readonly caller?: string
 }
 
 /** Maximum length of an error or a reason, in characters. */
@@ -200,6 +202,7 @@ const KIND_NAMES = { approval: 'an approval', 'client-tool': 'a tool-result', in
 /**
  * Checks an answer against the pending: the shown input, the offered options, the schema of the output.
  * @throws {RunError} `answer_invalid` if it does not match.
+ * @throws {CheckLimitError} if the principal has used up its time for checks.
  */
 export async function checkMatchesPending(
   view: View,
@@ -207,9 +210,10 @@ export async function checkMatchesPending(
   schema: Schema | undefined,
   manager: StreamManager,
   sessionId: string,
+  checks: FormChecks,
 ): Promise<void> {
   const readLargeValue = (hash: string) => largeValue(manager, sessionId, hash)
-  const problem = await answerProblem(view, answer, schema, readLargeValue)
+  const problem = await answerProblem(view, answer, schema, readLargeValue, checks)
   if (problem !== undefined) throw new RunError('answer_invalid', `${answer.id}: ${problem}`)
 }
 
@@ -218,6 +222,7 @@ async function answerProblem(
   answer: Answer,
   schema: Schema | undefined,
   readLargeValue: (hash: string) => Promise<Json>,
+  checks: FormChecks,
 ): Promise<string | undefined> {
   if (answer.kind === 'approval') {
     // Also for settled pendings: a repeated answer must be to the same input.
@@ -236,7 +241,7 @@ async function answerProblem(
       : undefined
   }
   if (answer.kind === 'interrupt' && pending?.kind === 'interrupt')
-    return responseProblem(pending.interrupt, answer.response)
+    return responseProblem(pending.interrupt, answer.response, checks)
   return undefined
 }
 
@@ -247,22 +252,26 @@ export function partOfApproval({ messages }: View, approvalId: string): ToolPart
 }
 
 /** Why a response does not match an interrupt. Undefined if it matches. */
-export function responseProblem({ input }: Interrupt, response: Json): string | undefined {
+export async function responseProblem(
+  { input }: Interrupt,
+  response: Json,
+  checks: FormChecks,
+): Promise<string | undefined> {
   switch (input.kind) {
     case 'text':
       return typeof response === 'string' ? undefined : `expected text, found ${describeType(response)}`
     case 'choice':
     case 'multi-choice': {
       const isMultiple = input.kind === 'multi-choice' || input.multiple === true
-      const offered = input.options.map(({ id }) => id)
+      const offered = new Set<unknown>(input.options.map(({ id }) => id))
       const chosen = isMultiple ? response : [response]
       if (!Array.isArray(chosen)) return `expected a list of options, found ${describeType(response)}`
-      const invalid = chosen.find(id => typeof id !== 'string' || !offered.includes(id))
+      const invalid = chosen.find(id => !offered.has(id))
       if (invalid === undefined && new Set(chosen).size === chosen.length) return undefined
-      return `expected ${isMultiple ? 'some' : 'one'} of ${offered.join(', ')}`
+      return `expected ${isMultiple ? 'some' : 'one'} of ${[...offered].join(', ')}`
     }
     case 'form':
-      return formResponseProblem(input.schema, response)
+      return formResponseProblem(input.schema, response, checks)
     default:
       return response === null ? 'expected a response, found null' : undefined
   }

@@ -9,6 +9,7 @@ import type { Observer } from '../drive/notices.ts'
 import { checkRetention, type RetentionRule } from '../drive/retention-sweep.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
+import { DEFAULT_ANSWER_CHECK_MS } from '../schema/schema-checker.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TelemetryOptions } from '../telemetry/telemetry-options.ts'
 
@@ -41,6 +42,11 @@ export interface RuntimeOptions {
   readonly maxTakeovers?: number
   /** Time without a driver after which a session with due work is reported as blocked, in ms. @default 10_000 */
   readonly blockedAfterMs?: number
+  /**
+   * CPU time of checks of answers with forms per principal, in ms per 10 s. Above it, answers are rejected with
+   * `checks_limit`. @default 2_000
+   */
+  readonly answerCheckMs?: number
   /** Receives warnings and the causes of errors. @default consoleLogger */
   readonly logger?: Logger
   /** OpenTelemetry providers and content. @default the providers that are registered globally */
@@ -74,6 +80,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
     engine,
     maxTakeovers = DEFAULT_MAX_TAKEOVERS,
     blockedAfterMs = DEFAULT_BLOCKED_AFTER_MS,
+    answerCheckMs = DEFAULT_ANSWER_CHECK_MS,
   } = options
   if (typeof store?.append !== 'function') {
     throw new ValidationError('store: expected a store, such as the result of await openStore(url)')
@@ -81,6 +88,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
   checkInteger('maxTakeovers', maxTakeovers)
   checkInteger('blockedAfterMs', blockedAfterMs)
   checkRetention(options.retention, store)
+  checkInteger('answerCheckMs', answerCheckMs)
   if (engine && !('start' in engine)) {
     const { pollMs = 1, concurrency = 1, graceMs = 0 } = engine
     checkInteger('engine.pollMs', pollMs, 1)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@millrace/log'
-import type { Run as LoggedRun, RunRequest, View } from '@millrace/protocol'
+import type { Interrupt, Json, Run as LoggedRun, RunRequest, View } from '@millrace/protocol'
 import { KeyedQueue } from '../async/keyed-queue.ts'
 import type { Agent, OutputOfAgent } from '../define/agent.ts'
 import { type Program, programOf } from '../define/program.ts'
@@ -12,12 +12,13 @@ import { RetentionSweep, storeExpiryMs } from '../drive/retention-sweep.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
 import { backoffOf } from '../model/backoff.ts'
+import { SchemaChecker } from '../schema/schema-checker.ts'
 import { isSessionUnknown, isUnavailable, sessionUnknown, withLog } from '../session/log-errors.ts'
 import { runContextOf } from '../session/run-context.ts'
 import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '../session/upload.ts'
 import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
-import type { Answer, AnswerMode, AnswerOptions } from './answer.ts'
+import { type Answer, type AnswerMode, type AnswerOptions, responseProblem } from './answer.ts'
 import { type DescribeOptions, describeSession } from './describe-session.ts'
 import {
   checkNewMessageId,
@@ -81,8 +82,14 @@ interface DerivedRequest {
   readonly spec: RunSpec
 }
 
+let checkerOf: (runtime: Runtime) => SchemaChecker
+
 /** Runs agents and workflows with one store: requests, reads and drives runs, unless other processes drive. */
 export class Runtime implements RunHost {
+  static {
+    checkerOf = runtime => runtime.#checker
+  }
+
   /** The log of the runtime: its sessions as streams. */
   readonly manager: StreamManager
   readonly #programs: ReadonlyMap<string, Program>
@@ -91,6 +98,7 @@ export class Runtime implements RunHost {
   readonly #telemetry: Telemetry
   readonly #notices: Notices
   readonly #retention: RetentionSweep | undefined
+  readonly #checker: SchemaChecker
   // An answer behind one that timed out has waited as long, so it fails, too.
   readonly #answerQueue = new KeyedQueue(isUnavailable)
   #isClosed = false
@@ -100,6 +108,7 @@ export class Runtime implements RunHost {
     const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
     this.#blockedAfterMs = options.blockedAfterMs ?? DEFAULT_BLOCKED_AFTER_MS
     this.manager = new StreamManager({ ...log, store, timers })
+    this.#checker = new SchemaChecker({ answerCheckMs: options.answerCheckMs, now: () => timers.now() })
     const safe = safeLogger(logger)
     this.#telemetry = new Telemetry(options.telemetry, safe)
     this.#notices = new Notices({
@@ -118,6 +127,7 @@ export class Runtime implements RunHost {
       telemetry: this.#telemetry,
       notices: this.#notices,
       backoff: backoffOf(options.backoff),
+      checker: this.#checker,
       maxTakeovers: options.maxTakeovers ?? DEFAULT_MAX_TAKEOVERS,
       resolveContext: options.resolveContext,
       expireAfterMs: storeExpiryMs(options.retention, store),
@@ -318,6 +328,7 @@ export class Runtime implements RunHost {
    * Answers a pending of a run: an approval, a client tool call or an interrupt. The first answer counts.
    * @throws {ValidationError} if the answer is malformed.
    * @throws {RunError} with a code that begins with `answer_` if the answer is rejected.
+   * @throws {CheckLimitError} if the principal has used up its time for checks of answers.
    */
   answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
     return this.#answer(sessionId, answer, options)
@@ -345,7 +356,7 @@ export class Runtime implements RunHost {
   }
 
   get #answerTarget(): AnswerTarget {
-    return { manager: this.manager, programs: this.#programs, queue: this.#answerQueue }
+    return { manager: this.manager, programs: this.#programs, queue: this.#answerQueue, checker: this.#checker }
   }
 
   /** The public view of a session, and its ticket. @throws {RunError} `session_unknown` if the session does not exist. */
@@ -371,6 +382,7 @@ export class Runtime implements RunHost {
     this.#isClosed = true
     await Promise.all([this.#engine?.stop(), this.#retention?.stop()])
     await this.#notices.close()
+    await this.#checker.close()
     await this.manager.close()
   }
 
@@ -476,6 +488,20 @@ export class Runtime implements RunHost {
   #checkOpen(method: string): void {
     if (this.#isClosed) throw new RunError('runtime_closed', `${method}: the runtime is closed: create another`)
   }
+}
+
+/**
+ * Why a response does not fit an interrupt; undefined if it fits.
+ * @throws {CheckLimitError} if the principal has used up its time for checks.
+ */
+export function interruptResponseProblem(
+  runtime: Runtime,
+  interrupt: Interrupt,
+  response: Json,
+  principal: string | undefined,
+): Promise<string | undefined> {
+  const caller = { kind: 'principal', principal } as const
+  return responseProblem(interrupt, response, { checker: checkerOf(runtime), caller })
 }
 
 /** Codes of answers that came too late. They do not prevent the answers to other approvals. */

@@ -7,6 +7,7 @@ import type { KeyedQueue } from '../async/keyed-queue.ts'
 import type { Program } from '../define/program.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
+import type { SchemaChecker } from '../schema/schema-checker.ts'
 import { sessionUnknown } from '../session/log-errors.ts'
 import {
   type Answer,
@@ -43,6 +44,7 @@ export interface AnswerTarget {
   readonly programs: ReadonlyMap<string, Program>
   /** Serializes the appends of this process to a session: concurrent ones would retry after each other. */
   readonly queue: KeyedQueue
+  readonly checker: SchemaChecker
 }
 
 /** An accepted answer and its run. */
@@ -62,7 +64,7 @@ export async function submitAnswer(
   mode?: AnswerMode,
 ): Promise<AcceptedAnswer> {
   checkOptions(options)
-  const { manager, programs } = target
+  const { manager, programs, checker } = target
   const answer = validatedAnswer(input)
   const { ticket, version } = await checkedInfo(manager, sessionId, options)
   checkKind(ticket, answer)
@@ -74,7 +76,8 @@ export async function submitAnswer(
   if (pending ? needsSession(answer, schemas) : needsSettledCalls(ticket, answer)) {
     const { view } = await manager.view(sessionId)
     const schema = pending && schemas.schemaFor(view, pending)
-    await checkMatchesPending(view, answer, schema, manager, sessionId)
+    const caller = { kind: 'principal', principal: options.caller ?? options.principal } as const
+    await checkMatchesPending(view, answer, schema, manager, sessionId, { checker, caller })
     toolCallId ??= toolCallIdOf(view, answer)
   }
   const chunk = answerChunk(answer, toolCallId, mode)

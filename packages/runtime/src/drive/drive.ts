@@ -20,6 +20,7 @@ import { completedEnd, failedEnd, failureOf, stoppedEnd, subAgentEnds } from '..
 import { workflowOfProgram } from '../execute/workflow/migration.ts'
 import { runWorkflow } from '../execute/workflow/run-workflow.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
+import type { SchemaChecker } from '../schema/schema-checker.ts'
 import { CommitLock } from '../session/commit-lock.ts'
 import { lastLineIn, withLastLine } from '../session/last-line.ts'
 import { Session } from '../session/session.ts'
@@ -37,6 +38,7 @@ export interface DriveSettings {
   readonly timers: Timers
   readonly logger: Logger
   readonly backoff: Backoff
+  readonly checker: SchemaChecker
   readonly telemetry: Telemetry
   readonly notices: Notices
   /** Maximum number of takeovers of a run without progress. */
@@ -250,7 +252,8 @@ export class Drive {
 
   /** Prepares the execution of the program. Returns the function that runs it until it is done or cannot continue. */
   async #prepare(definition: Program, session: Session): Promise<() => Promise<ExecutionResult>> {
-    const { timers, logger, backoff, programs } = this.#settings
+    const { timers, logger, backoff, checker, programs } = this.#settings
+    const { principal } = this.#options
     const writer = this.#writer
     const runId = this.#runId
     this.#controller.signal.throwIfAborted()
@@ -272,6 +275,7 @@ export class Drive {
       data: session.view.requests.find(request => request.runId === runId)?.data,
       timers,
       backoff,
+      formChecks: { checker, caller: { kind: 'owner', id: principal ?? '' } },
       logger,
       telemetry: this.#telemetry.agent,
       ticketChanged: this.#ticketChanged,

@@ -98,6 +98,8 @@ export const errorCodes = {
   answerInvalid: 'answer_invalid',
   /** The session belongs to another principal. */
   answerForbidden: 'answer_forbidden',
+  /** The caller has used up its time for checks of answers, or too many checks wait. Retryable. */
+  checksLimit: 'checks_limit',
   /** There is no session with this id. */
   sessionUnknown: 'session_unknown',
   /** A session with this id exists. */

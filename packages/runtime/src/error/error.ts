@@ -75,6 +75,17 @@ export class BudgetError extends MillraceError {}
 /** A run cannot start, continue or end as requested. */
 export class RunError extends MillraceError {}
 
+/** The caller has used up its time for checks of answers, or too many checks wait. Its code is `checks_limit`. */
+export class CheckLimitError extends MillraceError {
+  /** The delay before a retry, in ms. */
+  readonly retryAfterMs: number
+
+  constructor(message: string, retryAfterMs: number) {
+    super('checks_limit', message, { retryable: true })
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
 /** An argument, an option or a definition is not valid. */
 export class ValidationError extends MillraceError {
   constructor(message: string, options: ErrorOptions = {}) {

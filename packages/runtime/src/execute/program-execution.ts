@@ -13,6 +13,7 @@ import type { Workflow } from '../define/workflow.ts'
 import type { ModelAnswer } from '../model/model-answer.ts'
 import type { RequestedCall } from '../model/tool-calls.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
+import type { FormChecks } from '../schema/form-response.ts'
 import type { CommitLock } from '../session/commit-lock.ts'
 import type { Session } from '../session/session.ts'
 import type { AgentTelemetry } from '../telemetry/agent-span.ts'
@@ -39,6 +40,8 @@ export interface ProgramExecution {
   readonly data: Json | undefined
   readonly timers: Timers
   readonly backoff: Backoff
+  /** Checks the schemas of forms for the owner of the session. */
+  readonly formChecks: FormChecks
   readonly logger: Logger
   readonly telemetry: AgentTelemetry
   /** Notified when another process changed the ticket: there may be an answer. */

@@ -11,6 +11,7 @@ import { listTools, type McpSkipped, type McpToolInfo, type ToolList } from './l
 import type { McpApproval } from './mcp-approval.ts'
 import { connectTimeoutError } from './mcp-error.ts'
 import { mcpTool } from './mcp-tool.ts'
+import { acquireChecker } from './shared-checker.ts'
 
 /** Options of a connection besides the server. */
 interface ConnectionOptions {
@@ -75,6 +76,8 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
     throw new ValidationError(`connectMcp: include: expected names or a function, found ${describeType(include)}`)
   }
   const logger = safeLogger(applicationLogger)
+  const { checker, release } = acquireChecker()
+  const checks = { checker, server: server.label }
   const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })
   let current: Pick<Mcp, 'tools' | 'skipped'> = { tools: [], skipped: [] }
   // Includes the time of opening a connection.
@@ -88,7 +91,9 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
     }
   }
   const list = async () => {
-    const listing = await withConnectTimeout(signal => connection.ask(listTools, signal))
+    const listing = await withConnectTimeout(signal =>
+      connection.ask((client, aborted) => listTools(client, checks, aborted), signal),
+    )
     const names = legalToolNames(
       listing.listed.map(({ info }) => info.name),
       prefix,
@@ -103,11 +108,14 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
     )
     return { tools, skipped }
   }
+  const close = async () => {
+    await Promise.all([connection.close(), release()])
+  }
   try {
     current = await list()
   } catch (error) {
     // Does not wait for a process that is slow to exit.
-    void connection.close()
+    void close()
     throw error
   }
   return {
@@ -121,8 +129,8 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
       current = await list()
       return current.tools
     },
-    close: () => connection.close(),
-    [Symbol.asyncDispose]: () => connection.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

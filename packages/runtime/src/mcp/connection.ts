@@ -1,6 +1,12 @@
 // The connection to one server. The next call reopens a lost connection. Every wait has a timeout.
 
-import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import {
+  Client,
+  type jsonSchemaValidator,
+  SdkHttpError,
+  type Transport,
+  type VersionNegotiationOptions,
+} from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import { ToolError } from '../error/error.ts'
@@ -14,12 +20,18 @@ import {
   toConnectError,
   toMcpError,
 } from './mcp-error.ts'
-import { serverSchemaValidator } from './server-schema.ts'
 
 /** Maximum time to close a connection, in ms. */
 const CLOSE_TIMEOUT_MS = 6000
 /** The reason that servers get for a cancelled call. The real reason stays private. */
 const CANCELLED = 'the caller has given it up'
+
+/** The client compiles no schemas of a server: `mcpTool` and `listTools` check values with them, in a worker. */
+const noSchemas: jsonSchemaValidator = {
+  getValidator: () => {
+    throw new Error('schemas of a server are checked outside of the client')
+  },
+}
 
 /** Name and version that servers get. */
 export const CLIENT_INFO = { name: 'millrace', version: '0.1.0' }
@@ -194,7 +206,7 @@ export class Connection {
 
   #client(): Client {
     const { connectTimeoutMs, versionNegotiation } = this.#settings
-    const options = { jsonSchemaValidator: serverSchemaValidator }
+    const options = { jsonSchemaValidator: noSchemas }
     if (versionNegotiation === undefined) return new Client(CLIENT_INFO, options)
     // Leaves time for the older handshake if the server does not support the probe.
     const probe = { timeoutMs: Math.ceil(connectTimeoutMs / 3), ...versionNegotiation.probe }

@@ -5,7 +5,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { ToolError } from '../error/error.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
-import { serverSchema } from './server-schema.ts'
+import { type ServerChecks, serverSchema } from './server-schema.ts'
 
 /** The server's hints about a tool, by the MCP specification. Only as reliable as the server. */
 export interface McpAnnotations {
@@ -33,7 +33,7 @@ export interface McpToolInfo {
   readonly annotations: McpAnnotations
 }
 
-/** A usable tool with its compiled schemas. */
+/** A usable tool with its checked schemas. */
 export interface ListedTool {
   readonly info: McpToolInfo
   readonly jsonSchema: JsonSchema
@@ -81,7 +81,7 @@ const pageSchema: Schema<Page> = {
 }
 
 /** Lists all tools of a server. @throws {ToolError} `mcp_protocol_error` if there are too many. */
-export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
+export async function listTools(client: Client, checks: ServerChecks, signal: AbortSignal): Promise<ToolList> {
   const rawTools: unknown[] = []
   if (client.getServerCapabilities()?.tools !== undefined) {
     let cursor: string | undefined
@@ -98,13 +98,13 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
   const listed = new Map<string, ListedTool>()
   const skipped: McpSkipped[] = []
   for (const tool of rawTools) {
-    // Yields between tools, because compiling schemas takes time.
+    // Yields between tools, because checking schemas takes time.
     await setImmediate()
     signal.throwIfAborted()
     const name = nameOf(tool)
     try {
       if (listed.has(name)) throw new ToolError('another tool has the same name')
-      listed.set(name, toListedTool(name, Object(tool) as RawTool))
+      listed.set(name, await toListedTool(name, Object(tool) as RawTool, checks))
     } catch (error) {
       skipped.push({ name: name.slice(0, 100), reason: (error as Error).message.slice(0, 200) })
     }
@@ -128,10 +128,11 @@ const nameOf = (tool: unknown): string => {
   return typeof name === 'string' ? name : ''
 }
 
-function toListedTool(
+async function toListedTool(
   name: string,
   { title, description, inputSchema = {}, outputSchema, annotations }: RawTool,
-): ListedTool {
+  checks: ServerChecks,
+): Promise<ListedTool> {
   if (name === '') throw new ToolError('it has no name')
   if (description !== undefined && typeof description !== 'string') throw new ToolError('its description is not text')
   if (description !== undefined && description.length > MAX_DESCRIPTION_LENGTH) {
@@ -151,11 +152,11 @@ function toListedTool(
       annotations: hints,
     },
     jsonSchema,
-    inputSchema: compiled(jsonSchema, 'its input schema'),
+    inputSchema: await checkedSchema(jsonSchema, 'its input schema', checks),
     outputSchema:
       outputSchema === undefined
         ? undefined
-        : compiled(objectOf(outputSchema, 'its output schema'), 'its output schema'),
+        : await checkedSchema(objectOf(outputSchema, 'its output schema'), 'its output schema', checks),
   }
 }
 
@@ -164,9 +165,9 @@ function objectOf(value: unknown, label: string): JsonSchema {
   throw new ToolError(`${label} is not an object`)
 }
 
-function compiled(jsonSchema: JsonSchema, label: string): Schema {
+async function checkedSchema(jsonSchema: JsonSchema, label: string, checks: ServerChecks): Promise<Schema> {
   try {
-    return serverSchema(jsonSchema)
+    return await serverSchema(jsonSchema, checks)
   } catch (error) {
     throw new ToolError(`${label} cannot be used: ${(error as Error).message}`)
   }

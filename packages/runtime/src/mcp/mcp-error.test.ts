@@ -139,6 +139,7 @@ test('skips and lists unusable tools, and the others work with any name', async 
     'read_file_1214148e',
     'read_file_dd32cdf5',
     '_ber',
+    'later',
     'same',
     'other',
     'liar',
@@ -156,10 +157,9 @@ test('skips and lists unusable tools, and the others work with any name', async 
     { name: 'twice', reason: 'another tool has the same name' },
     { name: '', reason: 'it has no name' },
     { name: '', reason: 'it has no name' },
-    { name: 'unresolved', reason: expect.stringMatching(/its input schema cannot be used: can't resolve/) },
+    { name: 'unresolved', reason: 'its input schema cannot be used: it has a reference without a target' },
     { name: 'mistyped', reason: 'its input schema is not of type object' },
     { name: 'listed', reason: 'its input schema is not of type object' },
-    { name: 'later', reason: 'its input schema cannot be used: $async is not allowed' },
     {
       name: 'vast',
       reason: expect.stringContaining(
@@ -185,8 +185,8 @@ test('keeps two schemas with the same id apart', async () => {
     const { inputSchema: input } = tools.find(tool => tool.name === name) as (typeof tools)[number]
     return input['~standard'].validate({})
   }
-  expect(problem('same')).toMatchObject({ issues: [{ message: expect.stringMatching(/'a'/) }] })
-  expect(problem('other')).toMatchObject({ issues: [{ message: expect.stringMatching(/'b'/) }] })
+  expect(await problem('same')).toMatchObject({ issues: [{ message: expect.stringMatching(/"a"/) }] })
+  expect(await problem('other')).toMatchObject({ issues: [{ message: expect.stringMatching(/"b"/) }] })
 })
 
 test('fails a call with a typed error for a malformed answer, and keeps the connection open', async () => {
@@ -255,7 +255,7 @@ test('sends regular expressions of a server to the model, and never runs them', 
   const evil = mcp.tools.find(({ name }) => name === 'evil')
   expect(evil).toMatchObject({ jsonSchema: { properties: { x: { type: 'string', pattern: '^(a+)+$' } } } })
   const x = `${'a'.repeat(60)}!`
-  expect(evil?.inputSchema['~standard'].validate({ x })).toEqual({ value: { x } })
-  expect(evil?.inputSchema['~standard'].validate({ x: 1 })).toMatchObject({ issues: [{}] })
+  expect(await evil?.inputSchema['~standard'].validate({ x })).toEqual({ value: { x } })
+  expect(await evil?.inputSchema['~standard'].validate({ x: 1 })).toMatchObject({ issues: [{}] })
   expect(await call(mcp, 'evil', { x }).output).toEqual({ x })
 })

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { embedSchema } from './embed-schema.ts'
+import { sharedFormChecks } from './form-checks.fixture.ts'
 import { formResponseProblem } from './form-response.ts'
 import { type JsonSchema, jsonSchemaOf } from './schema.ts'
 
+const checks = sharedFormChecks()
+
 /** Whether a value fits a schema, alone and within another one, that has definitions of the same names. */
-function fits(schema: JsonSchema, value: unknown): readonly [alone: boolean, within: boolean] {
+async function fits(schema: JsonSchema, value: unknown): Promise<readonly [alone: boolean, within: boolean]> {
   const embedded = embedSchema(schema, 'own')
   const other = embedSchema({ $defs: { kid: { type: 'null' } }, $ref: '#/$defs/kid' }, 'other')
   const whole = {
@@ -15,8 +18,8 @@ function fits(schema: JsonSchema, value: unknown): readonly [alone: boolean, wit
     $defs: { ...embedded.definitions, ...other.definitions },
   }
   return [
-    formResponseProblem(schema, value) === undefined,
-    formResponseProblem(whole, { own: value, other: null }) === undefined,
+    (await formResponseProblem(schema, value, checks)) === undefined,
+    (await formResponseProblem(whole, { own: value, other: null }, checks)) === undefined,
   ]
 }
 
@@ -44,12 +47,12 @@ describe('embedSchema keeps the accepted values', () => {
       { ...kids('#/properties/one'), properties: { ...kids('#/properties/one').properties, one: node } },
     ],
     ['in anyOf', { anyOf: [{ type: 'null' }, kids('#')] }],
-  ])('of a schema with a reference to itself %s', (_, schema) => {
-    expect(fits(schema, { name: 'a', kids: [{ name: 'b', kids: [{ name: 'c' }] }] })).toEqual([true, true])
-    expect(fits(schema, { name: 'a', kids: [{ name: 1 }] })).toEqual([false, false])
+  ])('of a schema with a reference to itself %s', async (_, schema) => {
+    expect(await fits(schema, { name: 'a', kids: [{ name: 'b', kids: [{ name: 'c' }] }] })).toEqual([true, true])
+    expect(await fits(schema, { name: 'a', kids: [{ name: 1 }] })).toEqual([false, false])
   })
 
-  test('of a recursive zod schema, and keeps its description', () => {
+  test('of a recursive zod schema, and keeps its description', async () => {
     const Tree = z
       .object({
         name: z.string(),
@@ -59,8 +62,8 @@ describe('embedSchema keeps the accepted values', () => {
       })
       .describe('A family')
     const schema = jsonSchemaOf(Tree, 'Tree')
-    expect(fits(schema, { name: 'a', kids: [{ name: 'b', kids: [] }] })).toEqual([true, true])
-    expect(fits(schema, { name: 'a', kids: [{ name: 'b' }] })).toEqual([false, false])
+    expect(await fits(schema, { name: 'a', kids: [{ name: 'b', kids: [] }] })).toEqual([true, true])
+    expect(await fits(schema, { name: 'a', kids: [{ name: 'b' }] })).toEqual([false, false])
     expect(embedSchema(schema, 'tree').definitions['tree']).toMatchObject({ description: 'A family' })
   })
 })

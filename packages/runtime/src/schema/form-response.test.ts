@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkFormSchema, formResponseProblem, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './form-response.ts'
+import { sharedFormChecks } from './form-checks.fixture.ts'
+import {
+  checkFormSchema as checkFormSchemaWith,
+  formResponseProblem as formResponseProblemWith,
+  MAX_FORM_DEPTH,
+  MAX_FORM_LENGTH,
+} from './form-response.ts'
 import { type JsonSchema, jsonSchemaOf } from './schema.ts'
+
+const checks = sharedFormChecks()
+const checkFormSchema = (schema: unknown, label: string) => checkFormSchemaWith(schema, label, checks)
+const formResponseProblem = (schema: unknown, response: unknown) => formResponseProblemWith(schema, response, checks)
 
 const EVIL = '^(a+)+$'
 const BAIT = `${'a'.repeat(60)}!`
@@ -56,9 +66,9 @@ describe('formResponseProblem', () => {
       },
       { a: 'x' },
     ],
-  ])('accepts %s', (_, schema, response) => {
-    expect(formResponseProblem(schema, response)).toBeUndefined()
-    checkFormSchema(schema, 'form')
+  ])('accepts %s', async (_, schema, response) => {
+    expect(await formResponseProblem(schema, response)).toBeUndefined()
+    await checkFormSchema(schema, 'form')
   })
 
   test.each<[string, JsonSchema, unknown, string]>([
@@ -98,28 +108,28 @@ describe('formResponseProblem', () => {
       'a: String is too short (1 < 9)',
     ],
     ['a pattern with unnecessary escapes', { pattern: '^\\d\\-\\@$' }, '1-', 'String does not match pattern'],
-  ])('reports the path and the problem: %s', (_, schema, response, problem) => {
-    expect(formResponseProblem(schema, response)).toBe(`the response does not match the form: ${problem}`)
+  ])('reports the path and the problem: %s', async (_, schema, response, problem) => {
+    expect(await formResponseProblem(schema, response)).toBe(`the response does not match the form: ${problem}`)
   })
 
-  test('bounds the number and the length of problems', () => {
+  test('bounds the number and the length of problems', async () => {
     const names = Array.from({ length: 50 }, (_, n) => `${'x'.repeat(1000)}${n}`)
-    const problem = formResponseProblem({ required: names, enum: ['y'.repeat(10_000)] }, {})
+    const problem = await formResponseProblem({ required: names, enum: ['y'.repeat(10_000)] }, {})
     expect(problem?.length).toBeLessThan(3000)
   })
 
-  test('checks the other keywords if a pattern is not valid', () => {
+  test('checks the other keywords if a pattern is not valid', async () => {
     const schema = { type: 'object', properties: { a: { pattern: '(' }, n: { type: 'number' } }, required: ['n'] }
-    checkFormSchema(schema, 'form')
-    expect(formResponseProblem(schema, { a: 'x', n: 1 })).toBeUndefined()
-    expect(formResponseProblem(schema, { a: 'x', n: 'one' })).toContain('n: expected number')
+    await checkFormSchema(schema, 'form')
+    expect(await formResponseProblem(schema, { a: 'x', n: 1 })).toBeUndefined()
+    expect(await formResponseProblem(schema, { a: 'x', n: 'one' })).toContain('n: expected number')
     // Nothing is refused that the whole schema would take.
-    expect(formResponseProblem({ not: { pattern: '(' } }, 'x')).toBeUndefined()
+    expect(await formResponseProblem({ not: { pattern: '(' } }, 'x')).toBeUndefined()
   })
 
-  test('does not change the schema', () => {
+  test('does not change the schema', async () => {
     const schema = Object.freeze({ properties: Object.freeze({ a: Object.freeze({ $ref: '#' }) }) })
-    expect(formResponseProblem(schema, { a: {} })).toBeUndefined()
+    expect(await formResponseProblem(schema, { a: {} })).toBeUndefined()
     expect(JSON.stringify(schema)).toBe('{"properties":{"a":{"$ref":"#"}}}')
   })
 })
@@ -138,15 +148,15 @@ describe('a schema that cannot be checked', () => {
       { $id: 'http://[', type: 'object' },
       'it has a reference without a target, or is not a JSON Schema',
     ],
-  ])('is rejected by checkFormSchema and rejects every response: %s', (_, schema, why) => {
-    expect(() => checkFormSchema(schema, 'form')).toThrow(why)
-    const problem = formResponseProblem(schema, {})
+  ])('is rejected by checkFormSchema and rejects every response: %s', async (_, schema, why) => {
+    await expect(checkFormSchema(schema, 'form')).rejects.toThrow(why)
+    const problem = await formResponseProblem(schema, {})
     expect(problem).toContain(why)
     expect(problem).not.toContain('secret')
   })
 
-  test('aborts a pattern with catastrophic backtracking', () => {
-    expect(formResponseProblem({ pattern: EVIL }, BAIT)).toContain('it cannot be checked within')
-    expect(formResponseProblem({ pattern: EVIL }, 'aaa')).toBeUndefined()
+  test('aborts a pattern with catastrophic backtracking', async () => {
+    expect(await formResponseProblem({ pattern: EVIL }, BAIT)).toContain('it cannot be checked within')
+    expect(await formResponseProblem({ pattern: EVIL }, 'aaa')).toBeUndefined()
   })
 })

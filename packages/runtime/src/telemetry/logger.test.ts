@@ -27,11 +27,14 @@ test('consoleLogger prints a warning on one line and an error with its stack', (
     onTestFinished(() => spy.mockRestore())
   }
   consoleLogger.warn('no cause', {})
+  // A regular expression for the white space around a line break would take minutes for this.
+  consoleLogger.warn(`a long\n${' '.repeat(500_000)}cause`, {})
   consoleLogger.warn('100%s sure', { runId: 'r' })
   consoleLogger.warn('a call failed', { runId: 'r', step: 2, cause: new Error('it hung up\n  halfway') })
   consoleLogger.warn('a call failed', { cause: { status: 500, body: ['x'.repeat(200)] } })
   expect(printed).toEqual([
     ['no cause'],
+    ['a long cause'],
     ["100%s sure { runId: 'r' }"],
     ["a call failed: it hung up halfway { runId: 'r', step: 2 }"],
     [`a call failed: { status: 500, body: [ '${'x'.repeat(200)}' ] }`],

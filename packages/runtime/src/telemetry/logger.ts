@@ -12,12 +12,23 @@ export interface Logger {
 export const consoleLogger: Logger = {
   warn(message, { cause, ...rest }) {
     const suffix = cause === undefined ? '' : `: ${cause instanceof Error ? cause.message : inspect(cause, ONE_LINE)}`
-    console.warn(`${message}${suffix}${formatFields(rest)}`.replaceAll(/\s*\n\s*/g, ' '))
+    console.warn(oneLine(`${message}${suffix}${formatFields(rest)}`))
   },
   error(message, { cause, ...rest }) {
     const suffix = cause === undefined ? '' : `\n${inspect(cause)}`
     console.error(`${message}${formatFields(rest)}${suffix}`)
   },
+}
+
+/** Joins the lines of a text. Without a regular expression, which could take quadratic time for long white space. */
+const oneLine = (text: string): string => {
+  const lines = text.split('\n')
+  return lines.length === 1
+    ? text
+    : lines
+        .map(line => line.trim())
+        .filter(line => line !== '')
+        .join(' ')
 }
 
 const ONE_LINE = { breakLength: Number.POSITIVE_INFINITY, compact: true } as const

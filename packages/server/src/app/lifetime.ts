@@ -81,7 +81,8 @@ export class Lifetime {
     const { agents = [], workflows = [], authorize, context, ...options } = this.#options
     const { limits, stream } = this.#settings
     const store = await this.#openStore()
-    const runtime = createRuntime({ ...options, agents, workflows, store, logger: this.#logger })
+    const { answerCheckMs } = limits
+    const runtime = createRuntime({ ...options, agents, workflows, store, answerCheckMs, logger: this.#logger })
     const { manager } = runtime
     return {
       runtime,

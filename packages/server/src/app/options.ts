@@ -11,7 +11,7 @@ import { DEFAULT_STREAM, MIN_STREAM, type StreamSettings } from '../stream/strea
 export interface MillraceOptions<
   Agents extends readonly Agent[] = readonly Agent[],
   Workflows extends readonly Workflow[] = readonly Workflow[],
-> extends Omit<RuntimeOptions, 'store' | 'agents' | 'workflows'> {
+> extends Omit<RuntimeOptions, 'store' | 'agents' | 'workflows' | 'answerCheckMs'> {
   /** Agents that clients may run. @default [] */
   readonly agents?: Agents
   /** Workflows that clients may run. @default [] */

@@ -20,6 +20,8 @@ export interface Limits {
   readonly sessionsPerStream: number
   /** Maximum number of requests per minute, per principal and process. @default 6000 */
   readonly requestsPerMinute: number
+  /** Maximum CPU time of checks of answers with forms, in ms per 10 s, per principal and process. @default 2000 */
+  readonly answerCheckMs: number
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -33,4 +35,5 @@ export const DEFAULT_LIMITS: Limits = {
   streams: 256,
   sessionsPerStream: 100,
   requestsPerMinute: 6_000,
+  answerCheckMs: 2_000,
 }

@@ -65,6 +65,7 @@ const RUNTIME_STATUSES: Partial<Record<ErrorCode, number>> = {
   session_exists: 409,
   session_trimmed: 410,
   run_queue_full: 429,
+  checks_limit: 429,
   store_unavailable: 503,
   runtime_closed: 503,
 }
@@ -122,6 +123,8 @@ interface ErrorResponse {
   readonly isServerFault: boolean
 }
 
+/** The delay before a retry if the error names none, in ms. */
+const DEFAULT_RETRY_MS = 1000
 /** Maximum length of a message in a reply, in characters: messages quote names that the client sent. */
 const MAX_MESSAGE_LENGTH = 600
 
@@ -141,7 +144,7 @@ export function errorResponseOf(error: unknown): ErrorResponse {
     return errorResponseOf(new HttpError('input_too_large', tooLarge.message.replace(/^chunk [\w-]+/, 'body')))
   if (MillraceError.isInstance(error)) {
     const status = RUNTIME_STATUSES[error.code]
-    if (status !== undefined) return responseOf(status, error)
+    if (status !== undefined) return responseOf(status, error, retryAfterMsOf(error))
   }
   if (error instanceof LogError) {
     if (error.code === 'unavailable') return UNAVAILABLE
@@ -166,8 +169,19 @@ const UNAVAILABLE: ErrorResponse = {
   isServerFault: true,
 }
 
-function responseOf(status: number, { code, message, retryable }: ErrorReply): ErrorResponse {
-  const headers = status === 503 || status === 429 ? { 'retry-after': '1' } : {}
+/** The delay before a retry that an error names, in ms. */
+function retryAfterMsOf(error: MillraceError): number | undefined {
+  const { retryAfterMs } = error as MillraceError & { readonly retryAfterMs?: unknown }
+  return typeof retryAfterMs === 'number' ? retryAfterMs : undefined
+}
+
+function responseOf(
+  status: number,
+  { code, message, retryable }: ErrorReply,
+  retryAfterMs = DEFAULT_RETRY_MS,
+): ErrorResponse {
+  const seconds = String(Math.ceil(retryAfterMs / 1000))
+  const headers = status === 503 || status === 429 ? { 'retry-after': seconds } : {}
   return {
     status,
     error: { code, message: excerpt(message, MAX_MESSAGE_LENGTH + 1), retryable },

@@ -7,8 +7,12 @@ import type { RouteCall } from '../routing/route.ts'
 /** The caller as the log records it. */
 export const guestOf = ({ label, owner }: Caller) => ({ guest: label, principal: owner })
 
-/** The principal of answers. They have none if the app has no `authorize`. */
-export const answererOf = ({ label, owner }: Caller) => ({ guest: label, ...(owner !== null && { principal: owner }) })
+/** The caller of answers. Without `authorize`, answers have no principal. */
+export const answererOf = ({ label, owner, principal }: Caller) => ({
+  guest: label,
+  ...(owner !== null && { principal: owner }),
+  ...(principal !== null && { caller: principal }),
+})
 
 /** The caller that asks for a run, with the context that the app's `context` option gives the run. */
 export async function requesterOf({ services, request, body }: RouteCall, caller: Caller): Promise<RequestOptions> {

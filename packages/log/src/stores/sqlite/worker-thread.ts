@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { LogError } from '../../store/log-error.ts'
+import { startWorker } from '../../store/start-worker.ts'
 import { type PackedFailure, unpackFailure } from './failure.ts'
 import type { FileOptions } from './log-file.ts'
 import type { OperationCall, OperationName, OperationResult } from './operations.ts'
@@ -32,21 +33,6 @@ export type WorkerAnswer =
 interface PendingCall {
   resolve(result: unknown): void
   reject(error: Error): void
-}
-
-/**
- * Starts the worker: from its file when running from the sources, otherwise from its text, since a bundle has no
- * worker file beside it.
- */
-function startWorker(workerData: FileOptions): Worker {
-  // Bundlers look for the file of a worker where `Worker` is imported.
-  const { Worker } = process.getBuiltinModule('node:worker_threads')
-  // Flags of the process, such as a loader or an inspector, do not apply to the worker.
-  const options = { workerData, execArgv: [], name: 'millrace-sqlite' }
-  // Undefined in the CommonJS output of some bundlers.
-  const url: string | undefined = import.meta.url
-  if (url?.endsWith('.ts')) return new Worker(new URL(url.replace(/[^/]*$/, 'worker.ts')), options)
-  return new Worker(WORKER_SOURCE, { ...options, eval: true })
 }
 
 /** The worker of one store, started on first use. It keeps the process alive only while a call waits for it. */
@@ -84,7 +70,8 @@ export class WorkerThread {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
-    const worker = startWorker(this.#options)
+    const code = { url: import.meta.url, source: WORKER_SOURCE }
+    const worker = startWorker(code, { workerData: this.#options, name: 'millrace-sqlite' })
     worker.unref()
     worker.on('message', (answers: WorkerAnswer[]) => this.#settle(answers))
     worker.on('error', error => this.#onLost(worker, error))

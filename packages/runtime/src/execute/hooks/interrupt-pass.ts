@@ -5,6 +5,7 @@ import type { Json, JsonObject, Message, Part } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import { ValidationError } from '../../error/error.ts'
 import { embedSchema } from '../../schema/embed-schema.ts'
+import type { FormChecks } from '../../schema/form-response.ts'
 import { type JsonSchema, jsonSchemaOf, type Schema, validate } from '../../schema/schema.ts'
 import type { ReasonOutcome } from './reason.ts'
 import { messagesOf } from './reason-input.ts'
@@ -40,6 +41,7 @@ export function firstPassSchema(
   output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined,
   interrupt: ReasonInterrupt<Schema | undefined>,
   fits: (question: object) => boolean,
+  checks: FormChecks,
 ): { readonly schema: Schema; readonly jsonSchema: JsonSchema } {
   const { mode = 'required', requestSchema } = interrupt
   const isOptional = mode === 'optional'
@@ -71,7 +73,7 @@ export function firstPassSchema(
       additionalProperties: false,
       ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
     },
-    schema: schemaOf(value => check(value, isOptional, output?.schema, interrupt, fits)),
+    schema: schemaOf(value => check(value, isOptional, output?.schema, interrupt, fits, checks)),
   }
 }
 
@@ -83,6 +85,7 @@ async function check(
   output: Schema | undefined,
   interrupt: ReasonInterrupt<Schema | undefined>,
   fits: (question: object) => boolean,
+  checks: FormChecks,
 ): Promise<Checked> {
   if (!isObject(value)) return { problem: 'expected an object' }
   const { decision, interruptRequest, draftText, output: draft } = value as { readonly [name: string]: Json }
@@ -93,7 +96,7 @@ async function check(
   if (!isAsked && interruptRequest !== undefined && interruptRequest !== null) {
     return { problem: 'interruptRequest: expected none, as decision is continue' }
   }
-  const request = isAsked ? await requestOf(interruptRequest, interrupt, fits) : { value: undefined }
+  const request = isAsked ? await requestOf(interruptRequest, interrupt, fits, checks) : { value: undefined }
   if ('problem' in request) return { problem: `interruptRequest: ${request.problem}` }
   const drafted = output ? await validate(output, draft) : textOf(draftText)
   // An invalid draft matters only if it is the answer.
@@ -113,12 +116,13 @@ async function requestOf(
   request: Json | undefined,
   { requestSchema, responseSchema }: ReasonInterrupt<Schema | undefined>,
   fits: (question: object) => boolean,
+  checks: FormChecks,
 ): Promise<{ readonly value: Json } | { readonly problem: string }> {
   const checked = await validate(requestSchema, request)
   if ('problem' in checked) return checked
   const value = checked.value as Json
   try {
-    const question = await questionOf({ request: value as never, responseSchema })
+    const question = await questionOf({ request: value as never, responseSchema }, checks)
     return fits(question) ? { value } : { problem: 'it exceeds the size limit of an interrupt: shorten it' }
   } catch (error) {
     if (error instanceof ValidationError) return { problem: error.message }

@@ -6,7 +6,7 @@ import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error-code.ts'
-import { checkFormSchema } from '../../schema/form-response.ts'
+import { checkFormSchema, type FormChecks } from '../../schema/form-response.ts'
 import type { Jsonified } from '../../schema/json.ts'
 import {
   checkSchema,
@@ -100,7 +100,8 @@ async function interruptHook<R extends InterruptRequest, S extends Schema | unde
       options.id,
       live,
     )) as unknown as InterruptAnswer
-    if (!isLive) checkUnchanged(execution, interruptId, await questionOf(options))
+    // The logged form was checked when the person was asked, and another form is an error.
+    if (!isLive) checkUnchanged(execution, interruptId, await questionOf(options, undefined))
     return response as InterruptResponse<R, S>
   } catch (error) {
     // Code that catches the error must not continue with the response to another request.
@@ -133,7 +134,7 @@ async function askUntilValid(
   const { work, replay } = call.execution
   const { responseSchema } = options
   checkFields(options)
-  const question = await questionOf(options)
+  const question = await questionOf(options, work.formChecks)
   const { asked: before = [], askedAfter = 0 } = call.recorded ?? {}
   await work.session.current()
   let questionIds = before
@@ -240,12 +241,11 @@ function isJsonObject(value: unknown): boolean {
   }
 }
 
-/** The request as a person sees it. @throws {ValidationError} if it is not valid. */
-export async function questionOf({
-  request,
-  requestSchema,
-  responseSchema,
-}: InterruptOptions<InterruptRequest, Schema | undefined>) {
+/** The request as a person sees it. Without `checks`, the schema of a form is not checked. @throws {ValidationError} if it is not valid. */
+export async function questionOf(
+  { request, requestSchema, responseSchema }: InterruptOptions<InterruptRequest, Schema | undefined>,
+  checks: FormChecks | undefined,
+) {
   const checked = requestSchema ? await validate(requestSchema, request) : { value: request }
   if ('problem' in checked)
     throw new ValidationError(
@@ -274,7 +274,7 @@ export async function questionOf({
         )
       }
       const form = schema ?? jsonSchemaOf(responseSchema as Schema, 'useInterrupt: responseSchema')
-      checkFormSchema(form, 'useInterrupt: the schema of the form')
+      if (checks) await checkFormSchema(form, 'useInterrupt: the schema of the form', checks)
       return { kind, ...text, schema: form }
     }
     default:

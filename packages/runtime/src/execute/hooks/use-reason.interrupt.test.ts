@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import type { ScriptedAnswer } from '../../model/scripted-model.ts'
+import { formChecks } from '../../schema/form-checks.fixture.ts'
 import { formResponseProblem } from '../../schema/form-response.ts'
 import { recordingModel } from '../agent/run-to-end.fixture.ts'
 import { answerInterrupt, runNode, structuredIn, textIn } from './reason.fixture.ts'
@@ -361,9 +362,9 @@ test('embeds a recursive schema with descriptions in the first pass', async () =
   await runNode(() => useReason({ model, input: 'x', outputSchema: Tree, interrupt: { requestSchema: question } }))
   const [{ responseFormat }] = modelCalls as unknown as [{ responseFormat: { schema: object } }]
   const { schema } = responseFormat
-  expect(formResponseProblem(schema, { output, interruptRequest: request })).toBeUndefined()
-  expect(
-    formResponseProblem(schema, { output: { ...output, kids: [{ name: 1 }] }, interruptRequest: request }),
-  ).toBeDefined()
+  const checks = formChecks()
+  expect(await formResponseProblem(schema, { output, interruptRequest: request }, checks)).toBeUndefined()
+  const wrong = { output: { ...output, kids: [{ name: 1 }] }, interruptRequest: request }
+  expect(await formResponseProblem(schema, wrong, checks)).toBeDefined()
   expect(JSON.stringify(schema)).toContain('"A family"')
 })

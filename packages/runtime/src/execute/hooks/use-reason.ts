@@ -161,9 +161,8 @@ function firstPass(
   plan: ReasonPlan,
   interrupt: ReasonInterrupt<Schema | undefined>,
 ): Promise<ReasonOutcome> {
-  const envelope = firstPassSchema(plan.output, interrupt, question =>
-    isAskable(call, question, interruptFields(interrupt)),
-  )
+  const fits = (question: object) => isAskable(call, question, interruptFields(interrupt))
+  const envelope = firstPassSchema(plan.output, interrupt, fits, call.execution.work.formChecks)
   // `responseFormat` applies to the answer, not to the first pass.
   const { responseFormat, ...settings } = settingsOf(call, plan, 1)
   return reason(call, {

@@ -5,8 +5,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ClientAnswer } from '@millrace/dialects'
 import type { StreamManager } from '@millrace/log'
 import type { Chunk, ToolPart } from '@millrace/protocol'
-import { type Answer, RunError } from '@millrace/runtime'
-import { responseProblem } from '@millrace/runtime/internal'
+import { type Answer, RunError, type Runtime } from '@millrace/runtime'
+import { interruptResponseProblem } from '@millrace/runtime/internal'
 import { HttpError } from '../../errors/http-error.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
@@ -30,14 +30,25 @@ interface FoundCall {
   readonly runId: string | undefined
 }
 
+/** Checks responses with the forms of interrupts. */
+export interface ResponseChecks {
+  readonly runtime: Runtime
+  /** The caller, whose limit of checks applies. */
+  readonly principal: string | null
+}
+
 /** Matches answers with the calls and interrupts of a session. @throws `transcript_refused` */
-export function matchAnswers(view: PublicView, posted: readonly ClientAnswer[]): MatchedAnswers {
+export async function matchAnswers(
+  view: PublicView,
+  posted: readonly ClientAnswer[],
+  checks: ResponseChecks,
+): Promise<MatchedAnswers> {
   const open: MatchedAnswer[] = []
   const settled: MatchedAnswer[] = []
   if (posted.length === 0) return { open, settled }
-  const matcher = new AnswerMatcher(view)
+  const matcher = new AnswerMatcher(view, checks)
   for (const sent of posted) {
-    const { isOpen, ...matched } = sent.kind === 'interrupt' ? matcher.question(sent) : matcher.call(sent)
+    const { isOpen, ...matched } = sent.kind === 'interrupt' ? await matcher.question(sent) : matcher.call(sent)
     if (!isOpen) {
       settled.push(matched)
       continue
@@ -76,13 +87,15 @@ export function isWaitingAfter({ pendings }: PublicView, { open }: MatchedAnswer
 /** Looks up the calls and interrupts that answers refer to. */
 class AnswerMatcher {
   readonly #view: PublicView
+  readonly #checks: ResponseChecks
   /** By tool call id and by approval id. */
   readonly #calls = new Map<string, FoundCall>()
   /** The calls that wait for a client. */
   readonly #pendingCalls: ReadonlySet<string>
 
-  constructor(view: PublicView) {
+  constructor(view: PublicView, checks: ResponseChecks) {
     this.#view = view
+    this.#checks = checks
     for (const { parts, runId } of view.messages) {
       for (const part of parts) {
         if (!('toolCallId' in part)) continue
@@ -93,12 +106,15 @@ class AnswerMatcher {
     this.#pendingCalls = new Set(view.pendings.flatMap(({ kind, id }) => (kind === 'client-tool' ? [id] : [])))
   }
 
-  question({ id, response }: Extract<ClientAnswer, { kind: 'interrupt' }>) {
+  async question({ id, response }: Extract<ClientAnswer, { kind: 'interrupt' }>) {
     const found = this.#view.interrupts.findLast(({ interruptId }) => interruptId === id)
     if (!found) throw transcriptRefused(`interrupt ${id}: expected an interrupt of this session`)
     const isOpen = found.status === 'open'
     // Checked before any other answer takes effect.
-    const problem = isOpen ? responseProblem(found, response) : undefined
+    const { runtime, principal } = this.#checks
+    const problem = isOpen
+      ? await interruptResponseProblem(runtime, found, response, principal ?? undefined)
+      : undefined
     if (problem !== undefined) throw new RunError('answer_invalid', `interrupt ${id}: ${problem}`)
     const answer: Answer = { kind: 'interrupt', id, response }
     return { answer, targetId: id, runId: found.runId, isOpen }

@@ -99,7 +99,8 @@ class Turn {
     const repeated = view.requests.find(({ runId }) => runId === this.#turnRequest.runId)
     if (repeated) return this.#repeatRequest(repeated)
     assertUserTurn(posted)
-    const answers = matchAnswers(view, posted.answers)
+    const { runtime } = services
+    const answers = await matchAnswers(view, posted.answers, { runtime, principal: caller.principal })
     const message = posted.userMessages.at(-1)
     if (!message || !(posted.endsWithUserMessage || posted.regenerate)) return this.#continue(view, ticket, answers)
     const userMessages = userMessagesIn(view)
