@@ -40,6 +40,7 @@ test('the group Operate has a page for each task of an operator', () => {
     'Scaling',
     'Retention',
     'Security',
+    'Threat model',
     'Observability',
     'Upgrades',
     'Recovery',
