@@ -134,7 +134,7 @@ export function countedStore(store: LogStore = memoryStore()): { store: LogStore
   return { store: counted, watches: () => watches }
 }
 
-/** Several handles of one SQLite file, removed after the test. */
+/** Several handles of one SQLite file. They are closed, and the file is removed, after the test. */
 export async function sqliteStores(count: number): Promise<LogStore[]> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
   const url = `sqlite:${join(folder, 'logs.db')}`
@@ -143,5 +143,6 @@ export async function sqliteStores(count: number): Promise<LogStore[]> {
     for (const store of stores) await store.close()
     rmSync(folder, { recursive: true })
   })
-  return stores
+  // Callers remove the stores that they use from the list.
+  return [...stores]
 }
