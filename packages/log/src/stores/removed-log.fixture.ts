@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogStore } from '../store/log-store.ts'
 
-export const REMOVED_TEXT = 'a secret of Ann'
+const REMOVED_TEXT = 'a secret of Ann'
 
 /** Writes a text into entries, a key, a snapshot, a blob, the ticket and the names of a new log. */
 export async function writeEverywhere(store: LogStore, streamId: string, text = REMOVED_TEXT): Promise<void> {
