@@ -255,7 +255,7 @@ describe('a chart', () => {
     expect(growthChart(chart, new Map())).toBeUndefined()
   })
 
-  test('of ratios has a bar for each row with a peer', () => {
+  test('has a bar for each row with a peer, for ratios', () => {
     const results = [
       evaluateStanding(standing, measuredWith(five(12))),
       evaluateStanding({ ...standing, job: 'without peer', peers: [] }, measuredWith(five(1))),

@@ -167,7 +167,7 @@ const text = `${[
   contents(),
   '**Drafts.** Some chunks stream before their commit, in the draft of a lane, and a discard removes them. All others are written with a commit and stay.',
   '**Authors.** The writer drives the run. Every other author is a guest, which may append answers, claims, and requests to stop or to run.',
-  '**Fields.** A field with a `?` may be missing. A number is finite. A count is a safe integer from 0, a sequence is one from 1. `true` and `1` are these values. A json is any JSON value, and an object is a JSON object. `[]` is an array of such values, and `{}` is an object of such values under any keys. The other types are [below](#named-types).',
+  '**Fields.** A field with a `?` may be missing. A number is finite. A count is a safe integer of at least 0, a sequence one of at least 1. `true` and `1` mean exactly these values. A json is any JSON value, and an object is a JSON object. `[]` is an array of such values, and `{}` is an object of such values under any keys. The other types are [below](#named-types).',
   ...Object.entries(groups).map(([group, about]) => groupText(group, about)),
   ['## Named types', ...Object.entries<NamedType>(types).map(([name, type]) => namedText(name, type))].join('\n\n'),
   entriesText(),

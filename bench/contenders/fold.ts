@@ -67,7 +67,7 @@ export function foldReadFullText(count: number, workIndex: number, size: number)
     },
     ({ view, characters }) => {
       checkAnswer(view, count, workIndex, 0)
-      if (characters === 0) throw new Error('expected the reader to read characters, found none')
+      if (characters === 0) throw new Error('expected text in the view, found none')
     },
   )
 }
@@ -90,7 +90,7 @@ export function foldReadNewText(count: number, workIndex: number, size: number):
       forEachNewText(work, text => texts.push(text))
       checkText(texts.join(''), answer(count, workIndex))
       strictEqual(length, answer(count, workIndex).length)
-      if (characters === 0) throw new Error('expected the reader to read characters, found none')
+      if (characters === 0) throw new Error('expected text in the view, found none')
     },
   )
 }

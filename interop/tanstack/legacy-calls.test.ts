@@ -116,7 +116,7 @@ test('law 7: a client with a partial answer gets all of it', async () => {
 })
 
 test.each(['mixed', 'boss'])(
-  'the client does not send an approval next to a server call, which it never considers complete; a page can send it: %s',
+  'the client never sends an approval beside a server call, but a page can send it: %s',
   async name => {
     const backend = await openBackend({ agents })
     const { client, approvals } = open(backend, name)

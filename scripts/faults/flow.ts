@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 
 /**
- * Faults of one direction. A position counts from the time it is set: byte 0 is the next byte, on a new connection the
- * first. The fault happens when that byte arrives, instead of it. Infinity is never.
+ * Faults of one direction. Each `At` is a number of bytes, counted from the time it is set: 0 is the next byte. The
+ * fault happens when that byte arrives, and the byte is not forwarded. Infinity turns the fault off.
  */
 export type Faults = {
   /** Delay of all bytes and of the end, in ms. */

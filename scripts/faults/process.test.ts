@@ -35,8 +35,8 @@ test('events that were sent before kill9() can be read after it', async () => {
   await kill9()
 })
 
-describe('event() rejects with the output of the child', () => {
-  test('when the child fails', async () => {
+describe('event()', () => {
+  test('rejects with the output of the child when it fails', async () => {
     const { event, exited } = start('fail')
     const waiting = event('never')
     await expect(waiting).rejects.toThrow(
@@ -48,7 +48,7 @@ describe('event() rejects with the output of the child', () => {
     await expect(event('never')).rejects.toThrow(/the act fails/)
   })
 
-  test('when the child is killed', async () => {
+  test('rejects with the output of the child when it is killed', async () => {
     const { event, send, kill9 } = start('wait')
     await event('ready')
     const waiting = event('never')
@@ -57,18 +57,18 @@ describe('event() rejects with the output of the child', () => {
     await expect(send({})).rejects.toThrow(/ended with SIGKILL and takes no message/)
   })
 
-  test('when the file does not exist', async () => {
+  test('rejects when the file does not exist', async () => {
     const { event } = startChildProcess(join(import.meta.dirname, 'none.fixture.ts'))
     await expect(event('ready')).rejects.toThrow(/none\.fixture\.ts ended with code 1.*\n[^$]*MODULE_NOT_FOUND/)
   })
 
-  test('when the child sends too many events', async () => {
+  test('rejects when the child sends too many events', async () => {
     const { event, events } = start('count')
     await expect(event('never')).rejects.toThrow(/killed, because it sent 10001 events that were not taken/)
     expect(events('acked')).toHaveLength(10_001)
   })
 
-  test('when the child sends a line without an end', async () => {
+  test('rejects when the child sends a line without an end', async () => {
     await expect(start('long').event('never')).rejects.toThrow(/killed, because a line .* more than 1048576 characters/)
   })
 })

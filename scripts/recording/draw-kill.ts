@@ -71,7 +71,7 @@ ${keyframes.join('\n')}
 <rect x="1" y="1" width="348" height="296" rx="9" fill="#14191b" stroke="#3d474b"/>
 <circle cx="20" cy="20" r="5" fill="#ec9084"/><circle cx="37" cy="20" r="5" fill="#deb160"/><circle cx="54" cy="20" r="5" fill="#7fb08a"/>
 <text x="175" y="24" class="titled" text-anchor="middle">terminal</text>
-<text x="18" y="62" class="mono" opacity=".55"># the server of the page</text>
+<text x="18" y="62" class="mono" opacity=".55"># start the server</text>
 ${terminal.join('\n')}
 <rect x="361" y="1" width="498" height="296" rx="9" class="sheet"/>
 <path d="M361.5 40V10a9 9 0 0 1 9-9h479a9 9 0 0 1 9 9v30z" class="bar"/>

@@ -2,7 +2,7 @@ import { GCProfiler, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-/** Collects the garbage of the preparation, which is not part of the measurement. */
+/** Runs the garbage collector. Call it before a measurement, so that garbage of the preparation does not count. */
 export const collect = runInNewContext('gc') as () => void
 
 /** Bytes that `run` allocates on the heap, collected or not: the sum of heap growth between collections. */

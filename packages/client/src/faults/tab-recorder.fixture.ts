@@ -50,7 +50,7 @@ export class TabRecorder implements ChatCallbacks {
     if (head > 0) this.firstHead ??= head
     const texts = new Map<string, { message: Message; text: string; key: string }>()
     for (const message of messages) {
-      // Caches the text of each object.
+      // An unchanged message object has unchanged texts.
       const isSame = this.#lastMessages.get(message.id) === message
       for (const part of message.parts) {
         if (part.type !== 'text' && part.type !== 'reasoning') continue

@@ -1,4 +1,4 @@
-// The types of MUI X Chat (`@mui/x-chat-headless` 9), under its names: chunks and messages as the writer of an adapter sees them.
+// The types of MUI X Chat (`@mui/x-chat-headless` 9), under its names: chunks and messages as an adapter returns them.
 
 import type { MessageStatus, ToolState } from '@millrace/protocol'
 
@@ -260,7 +260,7 @@ export interface ChatConversation {
   lastMessageAt?: string
 }
 
-/** An event for the runtime outside of the reply stream. */
+/** An event for MUI's chat runtime outside of the reply stream. */
 export type ChatRealtimeEvent =
   | {
       readonly type: 'message-updated'
@@ -271,14 +271,14 @@ export type ChatRealtimeEvent =
 
 type Exactly<T> = T extends unknown ? { -readonly [K in keyof T]: Exclude<T[K], undefined> } : never
 
-/** A chunk in the types of the runtime. */
+/** A chunk in the stricter types of MUI's chat runtime. */
 export type ChatReplyChunk =
   | { type: 'start'; messageId: string }
   | { type: 'finish'; messageId: string; finishReason?: string }
   | { type: 'abort'; messageId: string }
   | Exactly<Exclude<ChatMessageChunk, { readonly type: 'start' | 'finish' | 'abort' | 'error' }>>
 
-/** A message in the types of the runtime. */
+/** A message in the stricter types of MUI's chat runtime. */
 export interface ChatThreadMessage extends Omit<ChatMessage, 'parts'> {
   parts: ChatMessagePart[]
 }

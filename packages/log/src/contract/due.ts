@@ -40,7 +40,7 @@ export const due: readonly ContractCase[] = [
       early,
     })
     await trial.reach(store, clockLog, soon)
-    await setup.finds([zero, past, near], 'deadlines that have passed, with the one that was waited for')
+    await setup.finds([zero, past, near], 'deadlines that have passed, after the nearest one passed')
     assertTrue(!(await setup.found()).includes(far), 'a far deadline is not due')
   }),
 
@@ -51,7 +51,7 @@ export const due: readonly ContractCase[] = [
     const ofTwo = await setup.createDueLog('of-two', 'now', two)
     const ofAll = await setup.createDueLog('of-all', 'now', null)
     const finds = async (programs: string[], ids: string[]) =>
-      assertEqual((await setup.found(programs)).sort(), ids.sort(), `what is due to ${programs.length} programs`)
+      assertEqual((await setup.found(programs)).sort(), ids.sort(), `the logs due to ${programs.length} programs`)
     await finds([one], [ofOne, ofAll])
     await finds([two], [ofTwo, ofAll])
     await finds([one, two], [ofOne, ofTwo, ofAll])
@@ -75,7 +75,7 @@ export const due: readonly ContractCase[] = [
     const second = await trial.writer(store, streamId, LONG_MS, true)
     await setup.finds([], 'a log that was taken over')
     await store.release(streamId, first.epoch)
-    await setup.finds([], 'a log of which another epoch was released')
+    await setup.finds([], 'a log after a release of another epoch')
     await store.release(streamId, second.epoch)
     await setup.finds([streamId], 'a log that was released')
   }),
@@ -109,13 +109,13 @@ export const due: readonly ContractCase[] = [
     const becomes = async (next: Due) => {
       const { version } = await trial.head(store, streamId)
       const result = await store.append(streamId, batch('x'), guest(), move(version, 's', next))
-      assertTrue(result.outcome === 'appended', 'a move of the ticket is appended', describeAppend(result))
+      assertTrue(result.outcome === 'appended', 'an append that moves the ticket', describeAppend(result))
     }
     await becomes({ at: null, program })
     await setup.finds([], 'a log that is no longer due')
     await becomes({ at: 'now', program: other })
     await setup.finds([], 'a log that is due to another program')
-    assertEqual(await setup.found([other]), [streamId], 'what is due to the other program')
+    assertEqual(await setup.found([other]), [streamId], 'the logs due to the other program')
     await becomes({ at: 'now', program: null })
     await setup.finds([streamId], 'a log that is due to every driver')
     await becomes({ at: (await trial.head(store, streamId)).clock + LONG_MS, program })
@@ -136,7 +136,7 @@ export const due: readonly ContractCase[] = [
       'moved',
       'an append on another version',
     )
-    await setup.finds([], 'what a refused append left')
+    await setup.finds([], 'the due logs after a refused append')
   }),
 
   define('interface', 'due: longest due first, each once', async trial => {
@@ -185,11 +185,11 @@ export const due: readonly ContractCase[] = [
     const setup = await setUp(trial)
     const other = await trial.open()
     const streamId = await setup.createDueLog('log', 'now')
-    await setup.finds([streamId], 'what another handle made due', other)
+    await setup.finds([streamId], 'the due logs after another handle made one due', other)
     const writer = await trial.writer(other, streamId)
-    await setup.finds([], 'what another handle claimed')
+    await setup.finds([], 'the due logs after another handle claimed one')
     await other.release(streamId, writer.epoch)
-    await setup.finds([streamId], 'what another handle released')
+    await setup.finds([streamId], 'the due logs after another handle released one')
   }),
 ]
 

@@ -175,7 +175,7 @@ export const forking: readonly ContractCase[] = [
     assertEqual(
       describeAppend(await store.append(target, batch('l'), guest('late'))),
       'appended 7..7',
-      'under one that was not copied',
+      'an append under a key that was not copied',
     )
     assertEqual(
       await store.getSnapshot(target, Number.MAX_SAFE_INTEGER),
@@ -241,11 +241,11 @@ export const forking: readonly ContractCase[] = [
       const other = await trial.log(store, 'other', 'ann')
       const before = await trial.page(store, other)
       const target = trial.id('target')
-      assertEqual(await store.fork(trial.id('absent'), 0, target, FORK), 'absent', 'a fork of no log')
+      assertEqual(await store.fork(trial.id('absent'), 0, target, FORK), 'absent', 'a fork of a missing log')
       assertEqual(
         await store.fork(source, 3, other, { ...FORK, principal: 'bob' }),
         'exists',
-        'a fork into a log that is there',
+        'a fork into an existing log',
       )
       assertEqual(
         await store.fork(source, 3, source, { ...FORK, principal: 'bob' }),
@@ -253,7 +253,7 @@ export const forking: readonly ContractCase[] = [
         'a fork into its source',
       )
       assertEqual(await store.fork(source, 7, target, FORK), 'out-of-range', 'a fork above the head')
-      assertEqual({ ...(await trial.page(store, other)), clock: 0 }, { ...before, clock: 0 }, 'the log that was there')
+      assertEqual({ ...(await trial.page(store, other)), clock: 0 }, { ...before, clock: 0 }, 'the existing log')
       assertEqual(await store.read(target, { sequence: 0 }, { batches: 1, bytes: 1 }), undefined, 'the target')
     },
   ),
@@ -319,7 +319,7 @@ export const forking: readonly ContractCase[] = [
     assertEqual(
       (await store.due([program], 10_000)).filter(id => id === target),
       [target],
-      'what is due',
+      'the due logs',
     )
   }),
 

@@ -26,7 +26,7 @@ export const invalidArguments: readonly ContractCase[] = [
         'a sequence to read after': () => store.read(streamId, { sequence: n }, ALL),
         'a limit of batches': () => store.read(streamId, { sequence: 0 }, { batches: n, bytes: 1 }),
         'a limit of bytes': () => store.read(streamId, { sequence: 0 }, { batches: 1, bytes: n }),
-        'a limit of what is due': () => store.due([], n),
+        'a limit of due logs': () => store.due([], n),
         'a sequence of a snapshot': () => store.putSnapshot(streamId, { ...snapshot, sequence: n }, 1),
         'a number of snapshots': () => store.putSnapshot(streamId, snapshot, n),
         'a bound of a snapshot': () => store.getSnapshot(streamId, n),
@@ -64,7 +64,7 @@ export const invalidArguments: readonly ContractCase[] = [
     assertEqual(
       (await store.append(streamId, batch('a'), guest(), last)).outcome,
       'appended',
-      'the last deadline there is',
+      'the latest valid deadline',
     )
     assertEqual((await store.due([], 1000)).includes(streamId), false, 'whether it is due')
   }),

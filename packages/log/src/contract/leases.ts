@@ -11,14 +11,14 @@ export const leases: readonly ContractCase[] = [
     const streamId = await trial.log(store)
     const before = await trial.page(store, streamId)
     const { epoch, until, clock } = claimed(await store.claim(streamId, 'me', LONG_MS, false))
-    assertTrue(/^[\w-]+$/.test(epoch), 'an epoch has the letters of a cursor', epoch)
-    assertTrue(epoch !== '0', 'an epoch is not the mark of an empty log', epoch)
+    assertTrue(/^[\w-]+$/.test(epoch), 'an epoch has only characters that a cursor may have', epoch)
+    assertTrue(epoch !== '0', 'an epoch differs from the mark of an empty log', epoch)
     assertEqual(until, clock + LONG_MS, 'until')
     assertTrue(before.clock <= clock, 'the clock of the claim is that of the store', [before.clock, clock])
     const { lease, ...after } = await trial.page(store, streamId)
     assertEqual(lease, { owner: 'me', until }, 'the lease')
     const { lease: none, ...free } = before
-    assertEqual({ ...after, clock: 0 }, { ...free, clock: 0 }, 'all but the lease')
+    assertEqual({ ...after, clock: 0 }, { ...free, clock: 0 }, 'the log after a claim, without the lease')
     assertEqual(none, null, 'the lease of a log without a claim')
   }),
 
@@ -34,11 +34,7 @@ export const leases: readonly ContractCase[] = [
       assertTrue(clock < writer.until, 'the clock of a busy claim', clock)
     }
     assertEqual((await trial.head(other, streamId)).lease, { owner, until: writer.until }, 'the lease')
-    assertEqual(
-      describeAppend(await writer.append(batch('a'))),
-      'appended 1..1',
-      'an append of the one that holds the log',
-    )
+    assertEqual(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append of the current writer')
   }),
 
   define(4, 'a takeover claims a log under a live lease and fences the previous writer', async trial => {
@@ -66,13 +62,13 @@ export const leases: readonly ContractCase[] = [
     assertEqual(
       describeAppend(await late.append(batch('a'))),
       'appended 1..1',
-      'an append after the lease, before another claim',
+      'an append after the lease has expired, before another claim',
     )
     const next = await trial.writer(other, streamId)
     assertEqual(
       describeAppend(await late.append(batch('b'))),
       'fenced',
-      'an append after the lease and after another claim',
+      'an append after the lease has expired, after another claim',
     )
     assertEqual(describeAppend(await next.append(batch('c'))), 'appended 2..2', 'an append of the next writer')
   }),
@@ -137,7 +133,7 @@ export const leases: readonly ContractCase[] = [
     for (const ttlMs of [2 * LONG_MS, SHORT_MS, LONG_MS]) {
       const { until, clock } = assertPresent(
         await store.renew(streamId, writer.epoch, ttlMs),
-        'renew of the epoch that holds the log',
+        'renew of the current epoch',
       )
       assertEqual(until, clock + ttlMs, `until after a renew for ${ttlMs}`)
       assertEqual((await trial.head(store, streamId)).lease, { owner: trial.name('owner'), until }, 'the lease')
@@ -175,11 +171,7 @@ export const leases: readonly ContractCase[] = [
     for (const epoch of [zombie.epoch, 'another', '']) await store.release(streamId, epoch)
     assertEqual((await trial.head(store, streamId)).lease?.until, writer.until, 'the lease')
     assertEqual((await store.claim(streamId, 'other', LONG_MS, false)).outcome, 'busy', 'a claim')
-    assertEqual(
-      describeAppend(await writer.append(batch('a'))),
-      'appended 1..1',
-      'an append of the one that holds the log',
-    )
+    assertEqual(describeAppend(await writer.append(batch('a'))), 'appended 1..1', 'an append of the current writer')
   }),
 
   define(4, 'a log without a lease has no epoch that can be guessed', async trial => {
@@ -208,7 +200,7 @@ export const leases: readonly ContractCase[] = [
     const first = await trial.writer(store, streamId)
     await first.append(batch('a'), move(version, 's'))
     const second = await trial.writer(store, streamId, LONG_MS, true)
-    assertEqual(second.by.counter, first.counter, 'the counters of the two')
+    assertEqual(second.by.counter, first.counter, 'the counters under both epochs')
     assertEqual(
       describeAppend(await second.append(batch('b'))),
       'appended 2..2',

@@ -62,7 +62,7 @@ export const listingOldest: readonly ContractCase[] = [
       assertEqual(
         times,
         times.toSorted((x, y) => x - y),
-        'the times, the first one first',
+        'the times, earliest first',
       )
       for (const size of [1, 2, 5, 12, 13, 14]) {
         const rows = (await rowsOf(store, size)).filter(({ streamId }) => ids.includes(streamId))

@@ -6,7 +6,7 @@ import { batch, batchOfChunks, guest, move } from './writer.ts'
 
 /** The interface: the logs of a principal, in pages. */
 export const listing: readonly ContractCase[] = [
-  define('interface', 'list: a line has the head, ticket and times of its log', async trial => {
+  define('interface', 'list: a row has the head, ticket and times of its log', async trial => {
     const store = await trial.open()
     const principal = trial.name('ann')
     const streamId = await trial.log(store, 'log', principal)
@@ -19,7 +19,7 @@ export const listing: readonly ContractCase[] = [
     assertEqual([head, ticket], [3, 'the ticket'], 'the log')
   }),
 
-  define('interface', 'list: a line has the current ticket, whatever its size', async trial => {
+  define('interface', 'list: a row has the current ticket, whatever its size', async trial => {
     const store = await trial.open()
     const principal = trial.name('ann')
     const streamId = await trial.log(store, 'log', principal)
@@ -43,7 +43,7 @@ export const listing: readonly ContractCase[] = [
       await trial.tick(store, ids[0] as string)
     }
     const [a, b, c, d] = ids as [string, string, string, string]
-    assertEqual(await idsOf(store, principal), [d, c, b, a], 'logs in the order of their making')
+    assertEqual(await idsOf(store, principal), [d, c, b, a], 'the logs, newest first')
     await touch(trial, store, b)
     await trial.tick(store, b)
     await store.append(a, batch('x'), guest())
@@ -63,7 +63,7 @@ export const listing: readonly ContractCase[] = [
     assertEqual(
       times,
       [...times].sort((x, y) => y - x),
-      'the times, the last first',
+      'the times, latest first',
     )
     for (const size of [1, 2, 5, 12, 13, 14])
       assertEqual(await linesOf(store, principal, size), whole, `pages of ${size}`)
@@ -77,8 +77,8 @@ export const listing: readonly ContractCase[] = [
     const withoutOwner = await trial.log(store, 'of-nobody')
     const ofEmpty = await trial.log(store, 'of-empty', '')
     const ofNull = await trial.log(store, 'of-null', 'null')
-    assertEqual(await idsOf(store, ann), [ofAnn], 'the logs of one')
-    assertEqual(await idsOf(store, bob), [ofBob], 'the logs of another')
+    assertEqual(await idsOf(store, ann), [ofAnn], 'the logs of one principal')
+    assertEqual(await idsOf(store, bob), [ofBob], 'the logs of another principal')
     assertEqual(await idsOf(store, trial.name('nobody')), [], 'the logs of a principal without logs')
     const listAll = async (principal: string | null) =>
       (await idsOf(store, principal)).filter(id => [ofAnn, ofBob, withoutOwner, ofEmpty, ofNull].includes(id))

@@ -19,8 +19,8 @@ export const order: readonly ContractCase[] = [
       { head: 0, mark: '0', floor: 0, ticket: '', principal: 'ann', lease: null, batches: [], truncated: null },
       'an empty log',
     )
-    assertTrue(/^[\w-]+$/.test(incarnation), 'an incarnation has the letters of a cursor', incarnation)
-    assertTrue(incarnation !== before.incarnation, 'two logs have an incarnation each', incarnation)
+    assertTrue(/^[\w-]+$/.test(incarnation), 'an incarnation has only characters that a cursor may have', incarnation)
+    assertTrue(incarnation !== before.incarnation, 'two logs have different incarnations', incarnation)
     assertEqual(version, `0.${incarnation}.0`, 'the version of a ticket that never moved')
     assertEqual(page.touchedAt, page.createdAt, 'touchedAt of a new log')
     assertTrue(before.clock <= page.createdAt && page.createdAt <= page.clock, 'createdAt is a time by the store', page)
@@ -39,7 +39,7 @@ export const order: readonly ContractCase[] = [
     const created = await Promise.all(handles.map((store, i) => store.create(streamId, `p${i}`)))
     assertEqual(created.filter(Boolean).length, 1, 'the creates that made the log')
     const { principal } = await trial.head(handles[0] as LogStore, streamId)
-    assertEqual(principal, `p${created.indexOf(true)}`, 'the principal is that of the create which made it')
+    assertEqual(principal, `p${created.indexOf(true)}`, 'the principal is that of the create that made the log')
   }),
 
   define('interface', 'only create and fork make a log; other calls report it as missing', async trial => {
@@ -66,8 +66,8 @@ export const order: readonly ContractCase[] = [
     assertEqual(await store.remove(streamId), false, 'remove')
     assertEqual(await store.read(streamId, { sequence: 0 }, { batches: 9, bytes: 9 }), undefined, 'read')
     assertEqual(await store.create(streamId, null), true, 'create after calls on an absent log')
-    assertEqual(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that came before its log')
-    assertEqual(await store.getBlob(streamId, 'h'), undefined, 'a blob that came before its log')
+    assertEqual(await store.getSnapshot(streamId, 10), undefined, 'a snapshot that was put before its log was created')
+    assertEqual(await store.getBlob(streamId, 'h'), undefined, 'a blob that was put before its log was created')
   }),
 
   define(1, 'sequences start at 1 without gaps, and each batch is contiguous', async trial => {
@@ -115,7 +115,7 @@ export const order: readonly ContractCase[] = [
       while (writing) {
         const { batches, head, mark } = await trial.page(reader, streamId)
         gapFree(batches, head)
-        assertEqual(batches.slice(0, known.length), known, 'what was read once')
+        assertEqual(batches.slice(0, known.length), known, 'the batches of the previous read')
         assertEqual(mark, batches.at(-1)?.mark ?? '0', 'the mark of the head')
         known = batches
       }
@@ -182,8 +182,7 @@ async function appendRounds(store: LogStore, streamId: string, actor: string): P
   for (let round = 0; round < ROUNDS; round++) {
     const texts = Array.from({ length: 1 + (round % 4) }, (_, i) => `${actor}-${round}-${i}`)
     const result = await store.append(streamId, batch(...texts), guest())
-    if (result.outcome !== 'appended')
-      assertEqual(describeAppend(result), 'appended', 'an append that nothing stands against')
+    if (result.outcome !== 'appended') assertEqual(describeAppend(result), 'appended', 'a valid append')
     else acked.push({ first: result.first, last: result.last, texts })
   }
   return acked

@@ -182,7 +182,7 @@ function wasAppended(
     `the ticket after an append with ${faultText}`,
   )
   assertEqual([after.head, after.mark], [6, mark], `the head after an append with ${faultText}`)
-  assertEqual(after.batches.slice(0, -1), before.batches, 'what was there before')
+  assertEqual(after.batches.slice(0, -1), before.batches, 'the batches before the append')
 }
 
 /** Expects that a regressed log has its entries under a new incarnation, and that its writer is fenced. */
@@ -196,7 +196,7 @@ async function hasRegressed({ store, streamId, writer, before }: Setup, after: P
     ticket,
     batches,
   })
-  assertEqual(kept(after), kept(before), `all but the incarnation after an append with ${faultText}`)
+  assertEqual(kept(after), kept(before), `the log without its incarnation after an append with ${faultText}`)
   const again = { ...writer.by, lastAcked: { ...writer.lastAcked, incarnation: after.incarnation } }
   assertEqual(
     describeAppend(await store.append(streamId, batch('x'), again)),
@@ -218,6 +218,6 @@ async function expectUnchanged(
   assertEqual(
     describeAppend(next),
     'appended 6..6',
-    `an append with nothing wrong after one of ${added.body.length} bytes with ${faultText}`,
+    `a valid append after one of ${added.body.length} bytes with ${faultText}`,
   )
 }

@@ -73,7 +73,11 @@ export const regression: readonly ContractCase[] = [
       assertEqual([truncated, batches], ['incarnation', []], `the cursor at ${sequence}`)
     }
     const { truncated, batches } = await trial.page(store, streamId, { sequence: 4 })
-    assertEqual([truncated, batches], [null, []], 'a number, which proves nothing')
+    assertEqual(
+      [truncated, batches],
+      [null, []],
+      'a read after a sequence without an incarnation, which is not checked',
+    )
   }),
 
   define(4, 'a new claim continues a regressed log after its last entry, with the same ticket', async trial => {
@@ -116,7 +120,7 @@ export const regression: readonly ContractCase[] = [
     assertEqual(
       await store.due([program], 1000).then(ids => ids.filter(id => id === streamId)),
       [streamId],
-      'what is due',
+      'the due logs',
     )
   }),
 ]

@@ -146,7 +146,7 @@ export const removal: readonly ContractCase[] = [
     assertEqual(
       describeAppend(await store.append(streamId, batch('x', 'y', 'z'), guest('key'))),
       'appended 1..3',
-      'under an old key',
+      'an append under an old key',
     )
     for (const { last, mark } of before.batches) {
       const cursor = { sequence: last, incarnation: before.incarnation, epoch: mark }
@@ -194,7 +194,7 @@ export const removal: readonly ContractCase[] = [
       assertEqual(
         (await store.due([program], 10_000)).filter(id => id === streamId),
         [streamId],
-        'what is due',
+        'the due logs',
       )
       for (const { last, mark } of before[0]?.batches ?? []) {
         const cursor = { sequence: last, incarnation: before[0]?.incarnation ?? '', epoch: mark }
@@ -215,7 +215,7 @@ export const removal: readonly ContractCase[] = [
       )
 
       await trial.log(store, 'another')
-      assertEqual(await store.restored(), count + 1, 'how many logs there are, with one more')
+      assertEqual(await store.restored(), count + 1, 'the number of logs, with one that was added')
       const other = await trial.open()
       await trial.close(other)
       await assertRejects(other.restored(), 'closed', 'restored by a handle that was closed')
@@ -248,7 +248,7 @@ export const removal: readonly ContractCase[] = [
     }
     for (const [name, call] of Object.entries(calls))
       await assertRejects(call(), 'closed', `${name} of a closed handle`)
-    assertEqual(await store.create(trial.id('new'), null), true, 'what a closed handle was asked to create')
+    assertEqual(await store.create(trial.id('new'), null), true, 'a log that a closed handle was asked to create')
     assertEqual(describeAppend(await writer.append(batch('d'))), 'appended 4..4', 'an append by another handle')
   }),
 

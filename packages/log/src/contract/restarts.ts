@@ -44,7 +44,7 @@ export const restarts: readonly ContractCase[] = [
       assertEqual(
         (await other.due([program], 10_000)).filter(id => id === due || id === streamId),
         [due],
-        'what is due',
+        'the due logs',
       )
       assertEqual((await trial.page(other, streamId, writer.lastAcked)).truncated, null, 'the last cursor')
 

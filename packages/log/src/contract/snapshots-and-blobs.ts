@@ -31,8 +31,8 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     await store.putSnapshot(streamId, snapshotAt(5), 2)
     const next = { sequence: 5, mark: 'other', version: 8, body: '{"other":true}' }
     await store.putSnapshot(streamId, next, 2)
-    assertEqual(await store.getSnapshot(streamId, 9), next, 'the snapshot that was put last')
-    assertEqual(await store.getSnapshot(streamId, 4), snapshotAt(3), 'the one before, which still counts as the second')
+    assertEqual(await store.getSnapshot(streamId, 9), next, 'the newest snapshot, after it was replaced')
+    assertEqual(await store.getSnapshot(streamId, 4), snapshotAt(3), 'the snapshot before it, which is still kept')
   }),
 
   define(12, 'snapshots: keeps the given number of newest ones, by sequence', async trial => {
@@ -118,7 +118,7 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     const store = await trial.open()
     const [one, two, three] = await Promise.all(['one', 'two', 'three'].map(label => trial.log(store, label)))
     for (const streamId of [one, two]) await store.putBlob(streamId as string, 'hash', new Uint8Array([7]))
-    assertEqual(await store.getBlob(three as string, 'hash'), undefined, 'the blob in a log that was not given it')
+    assertEqual(await store.getBlob(three as string, 'hash'), undefined, 'the blob in a log that it was not put into')
     await store.remove(one as string)
     assertEqual(await store.getBlob(one as string, 'hash'), undefined, 'the blob of a log that was removed')
     assertEqual([...((await store.getBlob(two as string, 'hash')) ?? [])], [7], 'the bytes of the blob in another log')

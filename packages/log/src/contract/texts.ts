@@ -78,23 +78,23 @@ export const texts: readonly ContractCase[] = [
     assertEqual(other.maxBatchBytes, max, 'maxBatchBytes of another handle')
     const streamId = await trial.log(store)
     const writer = await trial.writer(store, streamId)
-    assertEqual(describeAppend(await writer.append(batchOf(max + 1))), 'too-large', 'a batch of a byte more')
-    assertEqual(describeAppend(await writer.append(batchOf(max))), 'appended 1..1', 'a batch of as many bytes')
+    assertEqual(describeAppend(await writer.append(batchOf(max + 1))), 'too-large', 'a batch of maxBatchBytes + 1')
+    assertEqual(describeAppend(await writer.append(batchOf(max))), 'appended 1..1', 'a batch of maxBatchBytes')
     assertEqual(
       describeAppend(await store.append(streamId, batchOf(max + 1), guest())),
       'too-large',
-      "a guest's of a byte more",
+      "a guest's batch of maxBatchBytes + 1",
     )
     assertEqual(
       describeAppend(await store.append(streamId, batchOf(max), guest())),
       'appended 2..2',
-      "a guest's of as many bytes",
+      "a guest's batch of maxBatchBytes",
     )
     const { batches } = await trial.page(store, streamId, { sequence: 1 }, { batches: 9, bytes: 1 })
     assertEqual(
       batches.map(({ body }) => body === batchOf(max).body),
       [true],
-      'whether it comes back as it was',
+      'whether the batch is returned unchanged',
     )
   }),
 
@@ -103,13 +103,21 @@ export const texts: readonly ContractCase[] = [
     const max = store.maxBatchBytes
     const streamId = await trial.log(store)
     const [fits, over] = [batchOf(max, true), batchOf(max + 1, true)]
-    assertEqual([Buffer.byteLength(fits.body), Buffer.byteLength(over.body)], [max, max + 1], 'the bytes of the two')
+    assertEqual(
+      [Buffer.byteLength(fits.body), Buffer.byteLength(over.body)],
+      [max, max + 1],
+      'the sizes of both batches, in bytes',
+    )
     assertEqual(
       describeAppend(await store.append(streamId, over, guest())),
       'too-large',
-      'few characters of too many bytes',
+      'a batch with fewer characters than maxBatchBytes and more bytes',
     )
-    assertEqual(describeAppend(await store.append(streamId, fits, guest())), 'appended 1..1', 'as many bytes as fit')
+    assertEqual(
+      describeAppend(await store.append(streamId, fits, guest())),
+      'appended 1..1',
+      'a batch of maxBatchBytes in longer characters',
+    )
   }),
 
   define(6, 'an append that was too large changes no sequence, key, counter or ticket', async trial => {
@@ -226,7 +234,7 @@ export const texts: readonly ContractCase[] = [
       assertEqual(
         found.filter(id => ids.includes(id)),
         [streamId],
-        `what is due to the program ${JSON.stringify(name)}`,
+        `the logs due to the program ${JSON.stringify(name)}`,
       )
       await store.claim(streamId, name, 60_000, false)
       assertEqual((await trial.head(store, streamId)).lease?.owner, name, 'the owner')

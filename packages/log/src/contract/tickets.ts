@@ -34,7 +34,7 @@ export const tickets: readonly ContractCase[] = [
     await assertTicket(`3.${incarnation}.${writer.epoch}`, 'one', "a guest's append that does not move it")
     const by = guest()
     await store.append(streamId, batch('e', 'f'), by, move(`3.${incarnation}.${writer.epoch}`, ''))
-    await assertTicket(`6.${incarnation}.${by.nonce}`, '', "a guest's move to an empty text")
+    await assertTicket(`6.${incarnation}.${by.nonce}`, '', "a guest's append that moves the ticket to an empty text")
     await store.trim(streamId, 6)
     await assertTicket(`6.${incarnation}.${by.nonce}~6`, '', 'a trim')
   }),
@@ -111,7 +111,7 @@ export const tickets: readonly ContractCase[] = [
       assertEqual(
         describeAppend(await writer.append(added, move(before.version, 'two'))),
         'appended 2..2',
-        'on the present version',
+        'an append on the current version',
       )
     }),
   ),
@@ -134,7 +134,7 @@ export const tickets: readonly ContractCase[] = [
       assertEqual(
         [ticket, batches.map(({ body }) => textsOf(body))],
         [`${round}-${winner}`, [[ticket]]],
-        'the one that won',
+        'the ticket and batch of the append that won',
       )
     }
   }),
@@ -160,7 +160,7 @@ export const tickets: readonly ContractCase[] = [
       }),
     )
     const { ticket, batches } = await trial.page(store, streamId)
-    assertEqual(ticket.split(' ').sort(), handles.flatMap((_, i) => names(i)).sort(), 'what the ticket counted')
+    assertEqual(ticket.split(' ').sort(), handles.flatMap((_, i) => names(i)).sort(), 'the names in the ticket')
     assertEqual(
       batches.flatMap(({ body }) => textsOf(body)).join(' '),
       ticket,

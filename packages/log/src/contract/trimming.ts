@@ -67,7 +67,7 @@ export const trimming: readonly ContractCase[] = [
     const { store, streamId, writer, at } = await setUp(trial)
     await store.trim(streamId, 6)
     const { batches, mark } = await trial.page(store, streamId, at(6))
-    assertEqual([batches, mark], [[], writer.epoch], 'what is left')
+    assertEqual([batches, mark], [[], writer.epoch], 'the batches and the mark after a trim of everything')
     assertEqual(describeAppend(await writer.append(batch('g'))), 'appended 7..7', "the writer's next append")
     assertEqual(describeAppend(await store.append(streamId, batch('h'), guest())), 'appended 8..8', "a guest's append")
     assertEqual((await trial.page(store, streamId, at(6))).batches.map(formatRange), ['7..7', '8..8'], 'the batches')
@@ -128,7 +128,7 @@ export const trimming: readonly ContractCase[] = [
     }
     assertEqual(again, ['duplicate 2..2', 'duplicate 3..4', 'duplicate 5..5', 'appended 6..6'], 'the repeated appends')
     await store.trim(streamId, 6)
-    assertEqual(formatRange(await store.find(streamId, 'kept')), '2..2', 'a kept key after another trim')
+    assertEqual(formatRange(await store.find(streamId, 'kept')), '2..2', 'a kept key after a second trim')
   }),
 
   define(5, "trim: a writer's last append is still known", async trial => {
@@ -174,7 +174,7 @@ export const trimming: readonly ContractCase[] = [
       const after = await trial.head(store, streamId)
       assertEqual(seen.has(after.version), false, `whether the version after a trim to ${floor} was there before`)
       seen.add(after.version)
-      assertEqual([after.ticket, after.touchedAt], ['one', before.touchedAt], 'the ticket itself')
+      assertEqual([after.ticket, after.touchedAt], ['one', before.touchedAt], 'the ticket and touchedAt after the trim')
       const late = move(before.version, 'late')
       assertEqual(
         describeAppend(await store.append(streamId, batch('x'), guest(), late)),

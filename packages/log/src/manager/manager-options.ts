@@ -24,7 +24,7 @@ export interface StreamManagerOptions {
    */
   readonly leaseMs?: number
   /**
-   * How long deltas wait for others after an append, in ms.
+   * Minimum time between two appends of deltas, in ms. Deltas that arrive meanwhile share the next append.
    *
    * @default 16
    */

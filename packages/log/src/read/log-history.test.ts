@@ -23,7 +23,7 @@ async function logOf(actions: Parameters<RandomSession['apply']>[0]): Promise<{ 
   return { world, log: await world.log() }
 }
 
-/** All entries that a reader gets after everything has happened. */
+/** All entries that a reader gets if it starts after the last operation. */
 async function late(world: World, log: readonly Entry[], options: { rewound?: boolean } = {}): Promise<Entry[]> {
   const reader = world.manager.readBatches(ID, { follow: true, ...options })
   const seen: Entry[] = []
@@ -236,7 +236,7 @@ describe('a snapshot', () => {
     })
   })
 
-  test('rejects a sequence beyond the head, or of a missing log', async () => {
+  test('rejects a sequence above the head, and a missing log', async () => {
     const world = new World()
     expect(await failure(world.manager.view(ID))).toBe('absent')
     expect(await failure(world.manager.snapshot(ID))).toBe('absent')
@@ -261,7 +261,7 @@ describe('a snapshot', () => {
   const cut = (world: World, toSequence: number | undefined) =>
     world.manager.append(ID, 'ada', request(`to-${toSequence}`, { cut: { toSequence, reason: 'edit' } }))
 
-  test('law 12: refuses a rewind to before everything that can still be folded', async () => {
+  test('law 12: refuses a rewind to entries that can no longer be folded', async () => {
     const world = new World()
     const starts = await turns(world)
     expect(await cut(world, starts[1])).toEqual({ outcome: 'refused', reason: 'gone' })

@@ -35,7 +35,7 @@ describe('a reader', () => {
     expect(count(await read(world, { after: 1 }))).toBe(2)
   })
 
-  test('with runId, gets one run and the answers to it, and ends with the run', async () => {
+  test('gets one run and the answers to it with runId, and ends with the run', async () => {
     const world = new World()
     const writer = await world.writer('r1')
     await writer.commit([ask('a')])
@@ -84,7 +84,7 @@ describe('a reader', () => {
     expect(await read(world, { runId: 'r3', after: floor })).toHaveLength(3)
   })
 
-  test('with merge, gets a long answer in a few entries, which fold to the same view', async () => {
+  test('gets a long answer in a few entries with merge, which fold to the same view', async () => {
     const world = new World()
     const writer = await world.writer()
     const tool = writer.lane({ lane: 'tool' })

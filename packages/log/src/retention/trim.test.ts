@@ -228,7 +228,7 @@ describe('listOldestStreams', () => {
 })
 
 describe('law 12: a trim', () => {
-  test('by age reads no further than the first young entry, and folds nothing if none is old', async () => {
+  test('reads by age no further than the first young entry, and folds nothing if none is old', async () => {
     const world = new World()
     await run(world, 'r1')
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -242,7 +242,7 @@ describe('law 12: a trim', () => {
     expect(await cold.trimStream(ID, { maxAgeMs: 30_000 })).toBe(head)
   })
 
-  test('by count keeps the last entries, after storing a snapshot', async () => {
+  test('keeps the last entries by count, after storing a snapshot', async () => {
     const world = new World()
     await run(world, 'r1')
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -257,7 +257,7 @@ describe('law 12: a trim', () => {
     expect(await world.manager.trimStream(ID, {})).toBe(head - 2)
   })
 
-  test('by age keeps younger entries, by the store’s clock', async () => {
+  test('keeps younger entries by age, on the store’s clock', async () => {
     const world = new World()
     await run(world, 'r1')
     const { head } = (await world.manager.getInfo(ID)) as { head: number }

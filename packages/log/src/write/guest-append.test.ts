@@ -192,7 +192,7 @@ describe('a guest', () => {
     expect(await refusal(world, answer('other'))).toBe('already-settled')
   })
 
-  test('of two concurrent answers the first wins, and the second is refused', async () => {
+  test('is refused if a concurrent answer was appended first', async () => {
     const world = new World()
     await waiting(world)
     const held = world.tap.hold('append')

@@ -66,7 +66,7 @@ describe('drafts', () => {
     expect(parts()).toMatchObject([{ state: 'output-available', output: 'done' }])
   })
 
-  test('the inverse of a text is a length, never a copy', () => {
+  test('a draft stores the length of a text to restore, never a copy', () => {
     const { write, fold } = newFoldedLog()
     write({ type: 'text-delta', id: '1', delta: 'a long text' })
     write(commit)

@@ -320,7 +320,7 @@ describe('the draft', () => {
     expect(inverses(accumulator)).toEqual([{ path: '.data.l' }, { path: '.unset' }, { path: '.data.k' }])
   })
 
-  it('of a snapshot without `unset`, which older versions wrote, keeps its nulls', () => {
+  it('keeps the nulls of a snapshot without `unset`, which older versions wrote', () => {
     const { state } = clone(written(set('l.1', 1)).snapshot())
     const { unset, ...older } = state as StructuredState
     const restored = StructuredAccumulator.restore({ state: older })

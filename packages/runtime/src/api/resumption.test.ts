@@ -147,7 +147,7 @@ describe('resuming an interrupted run', () => {
       ]).toEqual([checkpointId, 'run_cut_refused'])
   })
 
-  test('without a run: resumes the latest one', async () => {
+  test('resumes the latest run if none is given', async () => {
     const { runtime } = await interrupted()
     const next = await runtime.resume('s', undefined, { runId: 'r2' })
     expect((await next.result()).text).toBe('one two')

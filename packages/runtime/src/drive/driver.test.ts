@@ -101,7 +101,7 @@ test('never gives up a run that commits between takeovers', async () => {
   expect((await typesOf(cluster)).filter(type => type === 'executor-superseded').length).toBeGreaterThanOrEqual(8)
 })
 
-test('on shutdown commits the model call and tools in flight, starts nothing new, and another process continues at once', async () => {
+test('commits the model call and tools in flight on shutdown, starts nothing new, and another process continues at once', async () => {
   const cluster = new VirtualCluster()
   const calls = new Calls()
   await requestRun(cluster, 'helper')

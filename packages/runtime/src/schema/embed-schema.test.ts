@@ -29,7 +29,7 @@ const kids = (ref: string) => ({
   properties: { ...node.properties, kids: { type: 'array', items: { $ref: ref } } },
 })
 
-describe('embedSchema keeps the accepted values', () => {
+describe('embedSchema', () => {
   test.each<[string, JsonSchema]>([
     ['by its root', kids('#')],
     ['by a definition', { ...kids('#/$defs/kid'), $defs: { kid: kids('#/$defs/kid') } }],
@@ -47,12 +47,12 @@ describe('embedSchema keeps the accepted values', () => {
       { ...kids('#/properties/one'), properties: { ...kids('#/properties/one').properties, one: node } },
     ],
     ['in anyOf', { anyOf: [{ type: 'null' }, kids('#')] }],
-  ])('of a schema with a reference to itself %s', async (_, schema) => {
+  ])('accepts the same values for a schema with a reference to itself %s', async (_, schema) => {
     expect(await fits(schema, { name: 'a', kids: [{ name: 'b', kids: [{ name: 'c' }] }] })).toEqual([true, true])
     expect(await fits(schema, { name: 'a', kids: [{ name: 1 }] })).toEqual([false, false])
   })
 
-  test('of a recursive zod schema, and keeps its description', async () => {
+  test('accepts the same values for a recursive zod schema, and keeps its description', async () => {
     const Tree = z
       .object({
         name: z.string(),

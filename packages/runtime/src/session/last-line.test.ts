@@ -20,7 +20,7 @@ describe('the last line', () => {
     [`${'語'.repeat(3000)}`, `…${'語'.repeat(159)}`],
     [`${'🙂'.repeat(3000)}x`, `…${'🙂'.repeat(79)}`],
     [`Said.${'\n'.repeat(5000)}`, undefined],
-  ])('of %j is %j', (content, line) => {
+  ])('turns %j into %j', (content, line) => {
     expect(lastLineOf(content)).toBe(line)
   })
 

@@ -51,7 +51,7 @@ test('returns the last store time plus the local time since', () => {
   expect(clock.now()).toBe(1301)
 })
 
-test('with a local clock behind the store, settles at the deadline without polling', async () => {
+test('settles at the deadline without polling if the local clock is behind the store', async () => {
   const { cluster, connection, timers, start, state, first, second } = setUp()
   const deadline = await start()
   timers.behindMs = 600
@@ -65,7 +65,7 @@ test('with a local clock behind the store, settles at the deadline without polli
   await expectOneEnd(cluster, 's', 'r')
 })
 
-test('with a local clock ahead of the store, settles nothing before the deadline and accepts answers until then', async () => {
+test('settles nothing before the deadline, and accepts answers until then, if the local clock is ahead of the store', async () => {
   const { cluster, connection, timers, runtime, start, state, first, second } = setUp()
   const deadline = await start()
   timers.behindMs = -TIMEOUT

@@ -148,8 +148,8 @@ function withByteCount({ limiter, settings }: Services, { principal }: Caller, r
 export const AUTHORIZE_MISSING = 'authorize_missing'
 
 const NO_AUTHORIZE_WARNING =
-  'millrace: no authorize option, so this server answers only requests from this machine. To serve other machines, set authorize'
-const UNKNOWN_ADDRESS_WARNING = `${NO_AUTHORIZE_WARNING}. app.fetch does not see the address of the client: a server that mounts it must listen on loopback`
+  'millrace: no authorize option, so this server answers only requests from this machine. To serve other machines, set the authorize option.'
+const UNKNOWN_ADDRESS_WARNING = `${NO_AUTHORIZE_WARNING} app.fetch does not see the address of the client: a server that mounts it must listen on loopback`
 
 const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
 

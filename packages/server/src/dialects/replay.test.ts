@@ -54,8 +54,8 @@ async function openRun() {
 const TOKENS = 100_000
 const MAX_EVENTS = 200
 
-describe(`a replay of ${TOKENS} tokens has at most ${MAX_EVENTS} events`, () => {
-  test('on the routes that clients resume by', async () => {
+describe(`a replay of ${TOKENS} tokens`, () => {
+  test(`has at most ${MAX_EVENTS} events on the routes that clients resume by`, async () => {
     const { written, read } = await openRun()
     await written.tokens(TOKENS)
     await written.end()
@@ -67,7 +67,7 @@ describe(`a replay of ${TOKENS} tokens has at most ${MAX_EVENTS} events`, () => 
     }
   })
 
-  test('in dialects that cannot resume', async () => {
+  test(`has at most ${MAX_EVENTS} events in dialects that cannot resume`, async () => {
     const at = await openDialectServer({ log: { coalesceMs: 0 } })
     const written = await WrittenRun.begin(at.services.manager)
     await written.tokens(TOKENS)

@@ -107,7 +107,7 @@ describe('an answer of Kortyx', () => {
     expect(sold).toEqual([])
   })
 
-  test('with several values answers a question with several choices', async () => {
+  test('answers a question with several choices by several values', async () => {
     const { at } = openShop()
     const answer = await asked(at, 'choices')
     expect((await answer({ selected: ['rye', 'oats'] })).status).toBe(200)
@@ -147,7 +147,7 @@ describe.each(['ag-ui', 'tanstack'])('answers of %s', dialect => {
   const questionsIn = async (at: TwoUserServer) =>
     (await viewOf(at)).interrupts.map(({ interruptId }) => `question:${interruptId}`)
 
-  test('to an approval must agree, decide, and be about the input of the call', async () => {
+  test('must agree, decide, and be about the input of the call, for an approval', async () => {
     const { at, sold } = openShop()
     await post(at, 'seller')
     const id = `approval:${(await viewOf(at)).pendings[0]?.id}`
@@ -182,7 +182,7 @@ describe.each(['ag-ui', 'tanstack'])('answers of %s', dialect => {
     expect((await viewOf(at)).interrupts.map(({ response }) => response)).toEqual(['rye', 'me'])
   })
 
-  test('that cancel a question stop its run once, however often they are sent', async () => {
+  test('stop a run once if they cancel its question, however often they are sent', async () => {
     const { at } = openShop()
     await post(at, 'both')
     const [choice = '', text = ''] = await questionsIn(at)
@@ -203,7 +203,7 @@ describe.each(['ag-ui', 'tanstack'])('answers of %s', dialect => {
     }
   })
 
-  test('that cancel an answered question are refused', async () => {
+  test('are refused if they cancel an answered question', async () => {
     const { at } = openShop()
     await post(at, 'text')
     const [text = ''] = await questionsIn(at)

@@ -34,7 +34,11 @@ export function assertIncarnation({ incarnation }: SessionIdentity, cursor: Curs
   throw new TruncatedError('incarnation', 'the session was replaced by another with the same id', 0, 0)
 }
 
-/** The frame for a reader whose position is not in the log (law 2). @throws any other error, and `session_unknown` if the session is gone or has another owner */
+/**
+ * The frame for a reader whose position is not in the log (law 2), from the `TruncatedError` of its read.
+ *
+ * @throws the given error if it is another one, and `session_unknown` if the session is gone or has another owner
+ */
 export async function truncatedFrame(
   manager: StreamManager,
   sessionId: string,

@@ -146,7 +146,7 @@ describe('the frames of a session', () => {
   })
 })
 
-describe('law 2: reports the reason and closes the stream', () => {
+describe('law 2: the end of a stream that cannot continue', () => {
   const cursorOf = async ({ manager }: StreamServer) => {
     const { head, incarnation, mark } = (await manager.getInfo(ID)) as NonNullable<
       Awaited<ReturnType<typeof manager.getInfo>>
@@ -159,7 +159,7 @@ describe('law 2: reports the reason and closes the stream', () => {
     ['epoch', (at: Awaited<ReturnType<typeof cursorOf>>) => encodeCursor({ ...at, epoch: 'other' })],
     ['past-head', (at: Awaited<ReturnType<typeof cursorOf>>) => `${at.sequence + 1}`],
     ['past-head', (at: Awaited<ReturnType<typeof cursorOf>>) => encodeCursor({ ...at, sequence: at.sequence + 1 })],
-  ] as const)('for a position that is not in the log: %s', async (reason, tokenOf) => {
+  ] as const)('names the reason for a position that is not in the log: %s', async (reason, tokenOf) => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const at = await cursorOf(testServer)
@@ -172,7 +172,7 @@ describe('law 2: reports the reason and closes the stream', () => {
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('for a position below the floor, which the frame names', async () => {
+  test('names the floor for a position below it', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'one')
     await testServer.completeRun('r2', 'two')
@@ -188,7 +188,7 @@ describe('law 2: reports the reason and closes the stream', () => {
     expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
   })
 
-  test('for a log that was restored while it is followed', async () => {
+  test('names the reason for a log that was restored while it is followed', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const clients = [testServer.follow(), testServer.follow({ isNamed: true })]
@@ -203,7 +203,7 @@ describe('law 2: reports the reason and closes the stream', () => {
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('for a session that is deleted and created again while it is followed', async () => {
+  test('names the reason for a session that is deleted and created again while it is followed', async () => {
     const testServer = newServer()
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow()
@@ -220,7 +220,7 @@ describe('law 2: reports the reason and closes the stream', () => {
   })
 
   test.each(['with entries', 'without entries'])(
-    'for good, for a session %s that is deleted while it is followed',
+    'is final for a session %s that is deleted while it is followed',
     async kind => {
       const testServer = newServer()
       if (kind === 'without entries') await testServer.manager.createStream(ID)
@@ -241,7 +241,7 @@ describe('law 2: reports the reason and closes the stream', () => {
     },
   )
 
-  test('for good, for a session that is deleted before its entries are first read', async () => {
+  test('is final for a session that is deleted before its entries are first read', async () => {
     const testServer = newServer()
     await testServer.manager.createStream(ID)
     const identity = await testServer.identity()

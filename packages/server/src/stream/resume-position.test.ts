@@ -10,7 +10,7 @@ describe('the position from which a client resumes', () => {
     ['a sequence', { 'x-resume-from-sequence': '7' }, '7'],
     ['an event', { 'last-event-id': '7.i.e' }, '7.i.e'],
     ['both', { 'x-resume-from-sequence': '3', 'last-event-id': '7.i.e' }, '3'],
-    ['an empty one', { 'x-resume-from-sequence': '', 'last-event-id': '7' }, '7'],
+    ['an empty sequence, and an event', { 'x-resume-from-sequence': '', 'last-event-id': '7' }, '7'],
   ] as const)('is read from its headers: %s', (_, headers, position) => {
     expect(extractResumePosition(new Headers(headers))).toBe(position)
   })
@@ -23,7 +23,7 @@ describe('the position from which a client resumes', () => {
   })
 })
 
-describe('law 2: through the route', () => {
+describe('law 2: the stream route', () => {
   const all = async (app: App, query: string, headers: Record<string, string> = {}): Promise<Frame[]> => {
     const response = await app.fetch(request(`/api/sessions/s/stream?live=false${query}`, undefined, { headers }))
     expect(response.status).toBe(200)

@@ -169,8 +169,8 @@ export function Timeline() {
 function GapSummary({ count, omittedMs }: { readonly count: number; readonly omittedMs: number }) {
   if (count === 0) return null
   return (
-    <p className="quiet">
-      {count} idle {count === 1 ? 'gap' : 'gaps'} shortened by {formatDuration(omittedMs)}
+    <p className="quiet" title={`${count} idle ${count === 1 ? 'gap is' : 'gaps are'} drawn shorter`}>
+      {formatDuration(omittedMs)} idle time hidden
     </p>
   )
 }

@@ -14,7 +14,7 @@ export const copies: readonly Mutant[] = [
   },
   {
     fault: 'a snapshot at the same sequence stays beside the new one',
-    caught: { 'snapshots: one at the same sequence is replaced': /which still counts as the second/ },
+    caught: { 'snapshots: one at the same sequence is replaced': /the snapshot before it, which is still kept/ },
     within: ['snapshotsAndBlobs'],
     handle: memory => store => ({
       putSnapshot: async (id, snapshot, keep) => {
@@ -35,7 +35,7 @@ export const copies: readonly Mutant[] = [
   },
   {
     fault: 'a blob belongs to every log',
-    caught: { 'blobs: belong to one log and are deleted only with it': /in a log that was not given it/ },
+    caught: { 'blobs: belong to one log and are deleted only with it': /in a log that it was not put into/ },
     within: ['snapshotsAndBlobs', 'forking'],
     handle: memory => store => ({
       getBlob: async (id, hash) => {
@@ -104,7 +104,7 @@ export const copies: readonly Mutant[] = [
   {
     fault: 'a fork is under the lease of its source',
     caught: {
-      'fork: is due by its own ticket, also while its source has a lease': /what is due/,
+      'fork: is due by its own ticket, also while its source has a lease': /the due logs/,
       'fork: has no lease and no epoch, and its source keeps both': /claim: expected 'claimed', found 'busy'/,
     },
     within: ['forking'],
@@ -132,7 +132,7 @@ export const copies: readonly Mutant[] = [
   },
   {
     fault: 'a list shortens long tickets',
-    caught: { 'list: a line has the current ticket, whatever its size': /the tickets of the list/ },
+    caught: { 'list: a row has the current ticket, whatever its size': /the tickets of the list/ },
     within: ['listing'],
     handle: () => store => ({
       list: async (principal, limit, after) => {
@@ -143,7 +143,7 @@ export const copies: readonly Mutant[] = [
   },
   {
     fault: 'a list returns the head at the last ticket move',
-    caught: { 'list: a line has the head, ticket and times of its log': /the list: expected/ },
+    caught: { 'list: a row has the head, ticket and times of its log': /the list: expected/ },
     within: ['listing'],
     handle: memory => store => ({
       list: async (principal, limit, after) => {

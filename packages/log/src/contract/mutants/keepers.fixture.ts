@@ -68,7 +68,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'due stops at a log of another program',
-    caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to 1 programs/ },
+    caught: { 'due: a ticket is due to its program alone, or to every driver': /the logs due to 1 programs/ },
     within: ['due', 'invalidArguments'],
     handle: memory => store => ({
       due: async (programs, limit) => {
@@ -94,7 +94,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'due omits logs that are due to every driver',
-    caught: { 'due: a ticket is due to its program alone, or to every driver': /what is due to/ },
+    caught: { 'due: a ticket is due to its program alone, or to every driver': /the logs due to/ },
     within: ['due', 'invalidArguments'],
     handle: memory => store => ({
       due: async (programs, limit) =>
@@ -256,7 +256,7 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'a list shows the logs of all principals',
-    caught: { 'list: each principal, also null, has a separate list': /the logs of one/ },
+    caught: { 'list: each principal, also null, has a separate list': /the logs of one principal/ },
     within: ['listing', 'texts'],
     handle: memory => (store: LogStore) => ({
       list: async (principal, limit, after) => {
@@ -425,7 +425,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'an invalid limit means no limit',
     caught: {
-      'rejects invalid counts and sequences as invalid': /a limit of what is due of NaN: expected a rejection/,
+      'rejects invalid counts and sequences as invalid': /a limit of due logs of NaN: expected a rejection/,
     },
     within: ['invalidArguments'],
     handle: () => store => ({ due: (programs, limit) => store.due(programs, Number.isNaN(limit) ? MANY : limit) }),

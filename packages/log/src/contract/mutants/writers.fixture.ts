@@ -116,7 +116,7 @@ export const writers: readonly Mutant[] = [
   },
   {
     fault: 'an expired lease is not renewed',
-    caught: { 'renew sets the lease from now on, shorter or longer, expired or not': /renew of the epoch/ },
+    caught: { 'renew sets the lease from now on, shorter or longer, expired or not': /renew of the current epoch/ },
     within: ['leases', 'due', 'invalidArguments'],
     handle: memory => store => ({
       renew: async (id, epoch, ttlMs) =>

@@ -36,13 +36,13 @@ const ALL = { batches: 999, bytes: 999_999 }
 const bodies = async (store: LogStore) =>
   (await store.read('log', { sequence: 0 }, ALL))?.batches.map(({ body }) => body)
 
-describe('law 5: an append that is repeated because its outcome is unknown is appended once', () => {
+describe('law 5: an append that is repeated because its outcome is unknown', () => {
   test.each([
     ['its answer was lost', { down: { cutAt: 0 } }, 'duplicate'],
     ['half of its answer was lost', { down: { cutAt: 3 } }, 'duplicate'],
     ['it never arrived', { up: { cutAt: 0 } }, 'appended'],
     ['half of it arrived', { up: { cutAt: 90 } }, 'appended'],
-  ] as const)('by a writer, when %s', async (_, faults, outcome) => {
+  ] as const)('appends once for a writer when %s', async (_, faults, outcome) => {
     const { store, between } = await openThrough()
     const writer = await newWriter(store, 'log')
     await writer.append(batch('a'))
@@ -55,7 +55,7 @@ describe('law 5: an append that is repeated because its outcome is unknown is ap
   test.each([
     ['its answer was lost', { down: { cutAt: 0 } }, 'duplicate'],
     ['half of it arrived', { up: { cutAt: 90 } }, 'appended'],
-  ] as const)('by a guest, when %s', async (_, faults, outcome) => {
+  ] as const)('appends once for a guest when %s', async (_, faults, outcome) => {
     const { store, between } = await openThrough()
     await store.create('log', null)
     for (const link of between.links) link.set(faults)
@@ -64,7 +64,7 @@ describe('law 5: an append that is repeated because its outcome is unknown is ap
     expect(await bodies(store)).toEqual([batch('a').body])
   })
 
-  test('by a writer, when the server kills the connection and takes writes again later', async () => {
+  test('appends once for a writer when the server kills the connection and takes writes again later', async () => {
     const store = open(running.url, SHORT)
     const writer = await newWriter(store, 'log')
     await running.send('CLIENT', 'PAUSE', '60000', 'WRITE')

@@ -28,13 +28,13 @@ function createFile(path: string, sql: string): string {
   return path
 }
 
-describe('sqliteStore rejects', () => {
-  test.each([':memory:', '', 'file:logs.db', 'file::memory:?cache=shared'])('the path %j', path => {
+describe('sqliteStore', () => {
+  test.each([':memory:', '', 'file:logs.db', 'file::memory:?cache=shared'])('rejects the path %j', path => {
     expect(() => sqliteStore({ path })).toThrow(expect.objectContaining({ code: 'invalid' }))
     expect(() => sqliteStore({ path })).toThrow('memoryStore()')
   })
 
-  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('maxPages of %d', maxPages => {
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects maxPages of %d', maxPages => {
     expect(() => sqliteStore({ path: newPath(), maxPages })).toThrow(expect.objectContaining({ code: 'invalid' }))
   })
 
@@ -48,7 +48,7 @@ describe('sqliteStore rejects', () => {
   })
 })
 
-describe('calls fail as unavailable, with advice', () => {
+describe('calls on a file that cannot be used', () => {
   const cases: [string, () => string, RegExp][] = [
     ['in a missing folder', () => join(folder, 'absent', 'logs.db'), /create its folder/],
     ['that is a folder', () => folder, /create its folder/],
@@ -73,7 +73,7 @@ describe('calls fail as unavailable, with advice', () => {
       /a separate file/,
     ],
   ]
-  test.each(cases)('for a file %s', async (_, make, advice) => {
+  test.each(cases)('fail as unavailable, with advice, for a file %s', async (_, make, advice) => {
     const store = open({ path: make() })
     for (const call of [() => store.create('log', null), () => store.list(null, 1), () => store.restored()]) {
       const error = await failureOf(call())
@@ -88,7 +88,7 @@ describe('calls fail as unavailable, with advice', () => {
     return path
   }
 
-  test('for a database of another application, and leave it unchanged', async () => {
+  test('fail for a database of another application, and leave it unchanged', async () => {
     const path = createFile(newPath(), 'CREATE TABLE theirs (id)')
     await failureOf(open({ path }).create('log', null))
     const db = new DatabaseSync(path)
@@ -97,7 +97,7 @@ describe('calls fail as unavailable, with advice', () => {
     db.close()
   })
 
-  test('for a file without write permission', async () => {
+  test('fail for a file without write permission', async () => {
     const subfolder = join(folder, 'own')
     mkdirSync(subfolder)
     const path = join(subfolder, 'logs.db')
@@ -113,7 +113,7 @@ describe('calls fail as unavailable, with advice', () => {
     expect(report['message']).toMatch(/give this process write access/)
   })
 
-  test('for a damaged file', async () => {
+  test('fail for a damaged file', async () => {
     const path = newPath()
     const store = sqliteStore({ path })
     await store.create('log', null)
@@ -127,7 +127,7 @@ describe('calls fail as unavailable, with advice', () => {
     expect(error.message).toMatch(/restore a backup, then call restored\(\)/)
   })
 
-  test('until the file becomes usable', async () => {
+  test('fail until the file becomes usable', async () => {
     const path = join(folder, 'later', 'logs.db')
     const store = open({ path })
     const woken = new Promise<void>(resolve => void store.watch('log', resolve))

@@ -66,7 +66,7 @@ describe('a guard', () => {
     vi.restoreAllMocks()
   })
 
-  test('that is reset after a hook guards until then, and the reset is kept', async () => {
+  test('guards until it is reset after a hook, and the reset is kept', async () => {
     const model = scriptedModel(() => ({ text: 'Well.' }))
     const testWorkflow = sequence({
       node: async () => {
@@ -171,7 +171,7 @@ describe('a guard', () => {
     expect(sent).toBe(1)
   })
 
-  test('that a function sets counts once, and returns the count', async () => {
+  test('counts once if a function sets it, and returns the count', async () => {
     const seen: number[] = []
     const testWorkflow = sequence({
       node: async () => {
@@ -192,7 +192,7 @@ describe('a guard', () => {
     expect(seen).toEqual([0, 0, 2, 1, 2, 1])
   })
 
-  test('that is removed reads the initial value again', async () => {
+  test('reads the initial value again after it is removed', async () => {
     const seen: Json[] = []
     const testWorkflow = sequence({
       first: () => useWorkflowState<string>('k')[1]('kept'),
@@ -402,7 +402,7 @@ describe('a guard', () => {
     expect(error).toMatchObject({ message: expect.stringContaining('Set the state after the hooks that depend on') })
   })
 
-  test('of a log without sections reads the first value, and changes nothing twice', async () => {
+  test('reads the first value in a log without sections, and changes nothing twice', async () => {
     // As versions wrote it before sections were recorded.
     vi.spyOn(Section.prototype, 'change').mockImplementation(() => {})
     const seen: boolean[] = []

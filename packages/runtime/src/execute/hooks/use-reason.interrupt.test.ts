@@ -110,7 +110,7 @@ test('returns text without an output schema and shows none', async () => {
   expect(structuredIn(log)).toEqual([])
 })
 
-test('in the mode optional, continues without asking if the model decides so', async () => {
+test('continues without asking in the mode optional, if the model decides so', async () => {
   const { model, modelCalls } = recordingModel([first({ decision: 'continue', interruptRequest: undefined })])
   const { returned, result, view, log } = await runNode(() =>
     useReason({
@@ -137,7 +137,7 @@ test('in the mode optional, continues without asking if the model decides so', a
   expect(textIn(log)).toBe('')
 })
 
-test('in the mode optional, asks if the model decides so', async () => {
+test('asks in the mode optional, if the model decides so', async () => {
   const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered') ? second : first({ decision: 'interrupt' }),
   )

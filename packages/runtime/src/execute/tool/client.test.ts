@@ -262,7 +262,7 @@ describe('a client result', () => {
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: { city: 'Bern', zip: 1 } } })
   })
 
-  test('of a rewound call settles no call of a later run with the same id', async () => {
+  test('settles no call of a later run with the same id as a rewound call', async () => {
     const { agent: testAgent } = asking('c1')
     const { runtime, run } = await startRun(testAgent, {}, { messageId: 'm1' })
     await run.result()

@@ -285,7 +285,7 @@ describe('limits', () => {
 })
 
 describe('the end of the parent', () => {
-  test('by a stop ends running and waiting children, deepest first, and settles their calls', async () => {
+  test('ends running and waiting children by a stop, deepest first, and settles their calls', async () => {
     const begun = gate()
     const aborted: string[] = []
     const hangs = tool({
@@ -327,7 +327,7 @@ describe('the end of the parent', () => {
     expect(await codeOf(approve(runtime, 'k3'))).toBe('answer_already_settled')
   })
 
-  test('by a failure ends its children as interrupted', async () => {
+  test('ends its children as interrupted if the parent failed', async () => {
     const slow = agent({
       name: 'slow',
       model: scriptedModel([{ calls: [call('pay', 'k1', { n: 1 })] }]),
@@ -351,7 +351,7 @@ describe('the end of the parent', () => {
     expect(await endsOf(runtime)).toEqual({ slow: 'interrupted' })
   })
 
-  test('by a stop ends children for good: a resumed run does not continue them', async () => {
+  test('ends children for good if the parent was stopped: a resumed run does not continue them', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const payer = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], { tools: [pay] })
     const { agent: testAgent, prompts } = parentOf([payer.agent])

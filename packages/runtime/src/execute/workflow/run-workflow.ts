@@ -270,7 +270,7 @@ class WorkflowRun {
     const hookId = `${this.#scope}${at.execution}`
     const finalItems: BatchItem[] = [
       ...(data !== undefined && !parent ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
-      // For a run that resumes from here: nothing is left to do.
+      // A run that resumes from this checkpoint has nothing left to do.
       hookRecordEntry({ hookId, hook: 'node', result: { ...(data !== undefined && { value: data }) } }, lane),
       { chunk: checkpoint, lane },
     ]

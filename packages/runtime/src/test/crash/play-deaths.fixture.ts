@@ -33,7 +33,10 @@ const QUICK_APPROVALS_PROGRAM: Program = {
   agents: options => approvalsAgents({ ...options, deadlineMs: DEADLINE_MS }),
 }
 
-/** Runs one driver after another until the run has ended. Each death applies to the next driver. */
+/**
+ * Runs one driver after another until the run has ended. Each death applies to the next driver. `undisturbed` is the
+ * record of the same program without deaths, to which the result is compared.
+ */
 export async function playDeaths(
   store: LogStore,
   deaths: readonly Death[],
@@ -84,7 +87,7 @@ export async function playDeaths(
   }
 }
 
-/** A process, as a store sees it. */
+/** A simulated process with one driver, which dies at one of its appends. After its death, its store calls never return. */
 class DyingProcess {
   appends = 0
   readonly #exited = Promise.withResolvers<void>()

@@ -18,21 +18,23 @@ export type Op =
   | { readonly op: 'question'; readonly ask: QuestionKind; readonly id?: string }
   /** Updates a structured object. */
   | { readonly op: 'show'; readonly stream: string; readonly isComplete: boolean }
-  /** A value of the run. If others may write it concurrently, it is only added to. */
+  /** Sets a value of the run. A shared value is only incremented, because parallel nodes write it too. */
   | { readonly op: 'state'; readonly key: string; readonly isShared: boolean }
-  /** A value of the node, kept when it repeats. */
+  /** Increments a value of the node, which is kept when the node runs again. */
   | { readonly op: 'count' }
   | { readonly op: 'context' }
   /** Parallel sequences of operations. */
   | { readonly op: 'together'; readonly strands: readonly (readonly Op[])[] }
 
-/** The next node. */
+/** How a node ends. */
 type Exit =
+  /** Takes its only edge. */
   | { readonly kind: 'on' }
-  /** By its input. */
+  /** Takes one of two edges, by its input. */
   | { readonly kind: 'left or right' }
-  /** Back, a number of times. */
+  /** Takes the edge back to itself, this many times. */
   | { readonly kind: 'again'; readonly times: number }
+  /** Continues in another workflow. */
   | { readonly kind: 'transition'; readonly to: string }
 
 export interface NodeRecipe {

@@ -64,8 +64,8 @@ const isEndOf =
 const approve = (runtime: Runtime, toolCallId: string, approved = true) =>
   runtime.answer('s', { kind: 'approval', id: `r::${toolCallId}`, approved })
 
-describe('an answered lane continues while another runs', () => {
-  test('in sub-agents of one parent', async () => {
+describe('an answered lane', () => {
+  test('continues while a sub-agent of the same parent runs', async () => {
     const ran: string[] = []
     const door = gate()
     const { child, parent, begun } = team(ran, door)
@@ -106,7 +106,7 @@ describe('an answered lane continues while another runs', () => {
     expect(ran).toEqual(['b-work'])
   })
 
-  test('in calls of one step', async () => {
+  test('continues while another call of the step runs', async () => {
     const ran: string[] = []
     const door = gate()
     const { pay, work, begun } = team(ran, door)

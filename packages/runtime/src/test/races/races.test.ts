@@ -21,9 +21,9 @@ describe('law 5: exactly one of a deadline, answers, a stop, another run and ano
     }
   })
 
-  test(`in ${COUNT} races from seed ${FIRST}`, () =>
+  test(`holds in ${COUNT} races from seed ${FIRST}`, () =>
     playPlans(Array.from({ length: COUNT }, (_, index) => planOf(FIRST + index))))
 
-  test(`in ${PROMPT} races with answers as soon as they are requested`, () =>
+  test(`holds in ${PROMPT} races with answers as soon as they are requested`, () =>
     playPlans(Array.from({ length: PROMPT }, (_, index) => promptPlanOf(FIRST + index))))
 })

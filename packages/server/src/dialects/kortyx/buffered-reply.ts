@@ -91,7 +91,7 @@ async function chunksOf(
     if (length > MAX_CHARACTERS)
       throw new HttpError(
         'request_invalid',
-        `stream: expected a run of at most ${MAX_CHARACTERS} characters: request it with stream: true`,
+        `stream: a reply without streaming has at most ${MAX_CHARACTERS} characters, found more: request it with stream: true`,
       )
     chunks.push(chunk)
     return ''
