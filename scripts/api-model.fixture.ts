@@ -89,6 +89,18 @@ export const water: ApiEntry = {
   ],
 }
 
+/** The format of another system, which documents its fields. */
+export const foreign: ApiEntry = {
+  package: '@millrace/dialects',
+  path: './rain',
+  report: '',
+  items: [
+    item('Interface', 'Cloud', '', 'export interface Cloud ', {
+      members: [property('height', 'number', '', false)],
+    }),
+  ],
+}
+
 /** Exports the names of another package. */
 export const cafe: ApiEntry = {
   package: 'cafe',

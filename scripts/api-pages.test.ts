@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { anchorsOf, linksOf } from '../docs/site/markdown.ts'
 import { commentGaps } from './api-gaps.ts'
-import { cafe, item, property, tea, water } from './api-model.fixture.ts'
+import { cafe, foreign, item, property, tea, water } from './api-model.fixture.ts'
 import { parseComment, withInherited } from './api-model.ts'
 import { apiPages } from './api-pages.ts'
 import { signatureOf } from './api-signature.ts'
@@ -57,6 +57,11 @@ test('leaves out the column of defaults without any', () => {
   expect(below('water', 'Water')).toContain(
     '| name | type | description |\n|---|---|---|\n| `degrees` | `number` | Temperature, in °C. |',
   )
+})
+
+test('leaves out the column of descriptions without any', () => {
+  const text = apiPages([{ name: 'rain', about: '', entries: [foreign] }]).get('rain') ?? ''
+  expect(text).toContain('| name | type |\n|---|---|\n| `height` | `number` |')
 })
 
 test('gives a method the comment of the interface that its class implements', () => {
@@ -135,8 +140,8 @@ test('finds exports, methods and fields without a comment, but no guards, chunks
   const gaps = ['boil', 'BoilOptions.degrees', 'Steam.degrees', 'Boiler.name', 'Boiler.start']
   expect(commentGaps([bare])).toEqual(gaps.map(gap => `@x/water: ${gap}`))
   // Another system documents the fields of its own format.
-  const foreign = { ...bare, package: '@millrace/dialects', path: './other' }
-  expect(commentGaps([foreign])).toEqual(
+  const foreignBare = { ...bare, package: '@millrace/dialects', path: './other' }
+  expect(commentGaps([foreignBare])).toEqual(
     ['boil', 'BoilOptions.degrees', 'Boiler.name', 'Boiler.start'].map(gap => `@millrace/dialects/other: ${gap}`),
   )
 })

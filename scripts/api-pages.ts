@@ -293,20 +293,18 @@ class PageText {
     return `Throws ${this.#prose(entry, marked).replace(/([^.])$/, '$1.')}`
   }
 
-  /** One row for each member. The column of defaults is left out if there are none. */
+  /** One row for each member. The columns of defaults and of descriptions are left out if they are empty. */
   #table(entry: ApiEntry, members: readonly ApiItem[]): string[] {
     const shown = overloads(members.filter(isShown))
     if (shown.length === 0) return []
     const rows = shown.map(items => this.#row(entry, items))
-    const hasDefaults = rows.some(row => row.default !== '')
+    const columns = (['name', 'type', 'default', 'about'] as const).filter(name => rows.some(row => row[name] !== ''))
     const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-    const cells = (name: string, type: string, byDefault: string, about: string) =>
-      line(hasDefaults ? [name, type, byDefault, about] : [name, type, about])
     return [
       [
-        cells('name', 'type', 'default', 'description'),
-        `|${'---|'.repeat(hasDefaults ? 4 : 3)}`,
-        ...rows.map(row => cells(row.name, row.type, row.default, row.about)),
+        line(columns.map(name => (name === 'about' ? 'description' : name))),
+        `|${'---|'.repeat(columns.length)}`,
+        ...rows.map(row => line(columns.map(name => row[name]))),
       ].join('\n'),
     ]
   }
@@ -317,7 +315,7 @@ class PageText {
     // The default of a method is that of its parameter.
     const isCall = /^Method/.test(item.kind)
     const about = [
-      comment.summary,
+      comment.summary || (item.kind === 'Constructor' ? 'Creates an instance.' : ''),
       ...(isCall && comment.default !== undefined ? [`Default: ${comment.default}.`] : []),
       ...comment.params.map(({ name, text }) => `\`${name}\`: ${text}`),
       ...comment.throws.map(text => this.#throws(entry, text)),

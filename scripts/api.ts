@@ -161,7 +161,7 @@ function pagesOf(surface: readonly ApiEntry[]): ApiPage[] {
       { name, about: aboutOf(manifest.name ?? '', name, formats), entries: rest },
       ...formats.map(format => ({
         name: `${name}-${format.path.slice(2)}`,
-        about: `Part of [@millrace/${name}](../../../packages/${name}).`,
+        about: `Part of [@millrace/${name}](../../../packages/${name}). Types of the format have the fields and the meaning that its own documentation gives them.`,
         entries: own.filter(({ path }) => path.startsWith(format.path)),
       })),
     ]

@@ -6,7 +6,7 @@ import type { NewEntry } from '../store/entry.ts'
 import type { Draft } from './drafts.ts'
 import type { Slot, WriteSlot } from './slot.ts'
 
-/** Exclusive work, after everything queued before it and before everything queued after it. */
+/** Exclusive work. Runs after everything that was queued earlier, and before everything that is queued later. */
 export interface QueueTurn {
   run(): Promise<void>
   fail(error: unknown): void

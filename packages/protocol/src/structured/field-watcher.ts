@@ -224,7 +224,7 @@ function rejectOverlap(field: Field, other: Field): void {
     segment === '*' || long.segments[i] === '*' || long.segments[i] === segment
   const isDisjoint = short.kind === 'text-delta' && short.segments.length < long.segments.length
   if (!isDisjoint && short.segments.every(isSame)) {
-    throw invalidField(short.declared, 'a value of its own', `'${long.declared}' in it`)
+    throw invalidField(short.declared, 'no other field that writes to it', `'${long.declared}'`)
   }
 }
 

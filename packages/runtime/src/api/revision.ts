@@ -30,7 +30,7 @@ export function retrySpec(programs: Programs, view: View, run: Run): RunSpec {
 }
 
 /**
- * The latest run that started with a message: a repeated turn has the same message.
+ * The latest run that started with a message. Several can, because a repeated turn has the same message.
  * @throws {RunError} `run_unknown` if there is none.
  */
 export function runOfMessage(view: View, messageId: string): Run {

@@ -58,7 +58,7 @@ describe('a name in Postgres', () => {
     )
   })
 
-  it('has a token of twelve letters that no payload needs to escape', () => {
+  it('has a token of twelve characters that a notification needs not escape', () => {
     for (const text of ['', 'a', '\0', '\ud800', 'x'.repeat(10_000), ',']) expect(tokenOf(text)).toMatch(/^[\w-]{12}$/)
     expect(tokenOf('\ud800')).not.toBe(tokenOf('\ufffd'))
   })

@@ -150,7 +150,7 @@ test('returns a copy of the context', async () => {
   expect(await testRun.result()).toMatchObject({ output: ['given'] })
 })
 
-describe('keeps internal', () => {
+describe('internal data', () => {
   const thrown = () => {
     throw new Error(`refused for ${MARK}`)
   }
@@ -168,7 +168,7 @@ describe('keeps internal', () => {
         throw failure
       },
     ],
-  ])('the error message of %s', async (_, code) => {
+  ])('includes the error message of %s', async (_, code) => {
     const testRun = await WorkflowTestRun.start(single(async () => void (await code())))
     if ((await testRun.result()).status === 'paused') await testRun.answer('1.node.1/useInterrupt:q.1', 'yes')
     const { status, error } = await testRun.result()
@@ -179,7 +179,7 @@ describe('keeps internal', () => {
     expect(testRun.logged.map(({ cause }) => String(cause)).join()).toContain(MARK)
   })
 
-  test('the error message of a node with an error route, also from the next node', async () => {
+  test('includes the error message of a node with an error route, also for the next node', async () => {
     const testWorkflow = wired(
       {
         first: { run: thrown, onError: { route: 'instead' } },
@@ -199,7 +199,7 @@ describe('keeps internal', () => {
     expect(reportsOf(log)).toEqual([])
   })
 
-  test('the data of a run, when it rejects answers', async () => {
+  test('includes the data of a run that rejects answers', async () => {
     const testWorkflow = single(async () => {
       useWorkflowState('k', MARK)[1](MARK)
       await useInterrupt(textInterrupt('One?', { id: 'q' }))

@@ -94,7 +94,7 @@ test('a failed finishing tool does not end the run', async () => {
   expect(modelCalls).toHaveLength(3)
 })
 
-test('a finishing tool of one step only ends the run', async () => {
+test('a finishing tool that exists in one step only ends the run', async () => {
   const { model, modelCalls } = recordingModel([{ calls: [{ name: 'finish', input: { n: 1 } }] }, { text: 'More.' }])
   const brief = agent({ name: 'brief', model, tools: ({ step }) => (step === 1 ? [finish] : []) })
   const { result } = await runToEnd(brief)
