@@ -239,7 +239,7 @@ export function workflowOf({ steps, isLastCallFailing }: Scenario): Workflow {
         }
         if (isLastCallFailing) throw new Error('the node fell over')
         await useStructuredData({ ...about, kind: 'final', data: { done: true } })
-        // Only present if an edge continues.
+        // Transitions only in scenarios with extras.
         const isGone = steps.some(({ extras }) => extras.length > 0)
         return {
           data: { said: received as Json },

@@ -86,7 +86,7 @@ async function play(scenario: Scenario): Promise<RecordedRun> {
       agents: [programOf(scenario, exit), greeter, countingAgent],
       workflows: [workflowOf(scenario), laterWorkflow],
       engine: { pollMs: 2, graceMs: 0 },
-      // Without a pace, deltas are not coalesced.
+      // Deltas are appended without waiting for others.
       log: { coalesceMs: 0 },
       backoff: { firstMs: 1, longestMs: 2 },
       logger: { warn() {}, error() {} },

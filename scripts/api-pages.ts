@@ -174,7 +174,7 @@ class Links {
     return this.named(specifier(entry), name) ?? this.named(entry.package, name)
   }
 
-  /** The same for the name of an entry point. Follows a name that packages pass on. */
+  /** The section of a name by the specifier of its entry point. Follows re-exports. */
   named(from: string, name: string): Section | undefined {
     const next = this.#imports.get(from)?.get(name)
     return this.#byName.get(`${from}!${name}`) ?? (next === undefined ? undefined : this.named(next, name))
@@ -240,7 +240,7 @@ class PageText {
       ...(isSchemas(entry) ? [schemasText(entry)] : []),
       ...groups.flatMap(group => this.#group(entry, heading, group)),
       ...(elsewhere.length > 0 ? [`Also exports ${this.#names(elsewhere).replaceAll('] [', '], [')}.`] : []),
-      ...this.#passedOn(entry),
+      ...this.#reExports(entry),
     ]
   }
 
@@ -358,8 +358,8 @@ class PageText {
       .join('')
   }
 
-  /** The names of other packages that an entry point passes on, with links to their pages. */
-  #passedOn(entry: ApiEntry): string[] {
+  /** The names that an entry point re-exports from other packages, with links to their pages. */
+  #reExports(entry: ApiEntry): string[] {
     const imports = importsOf(entry.report)
     const named = [...entry.report.matchAll(/^export \{ (\w+) \}$/gm)].map(([, name = '']) => name)
     const all = [...entry.report.matchAll(/^export \* from "([^"]+)";$/gm)].map(([, from = '']) => from)

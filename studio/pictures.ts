@@ -161,7 +161,7 @@ async function faults(browser: Browser, url: string): Promise<Page> {
   await page.locator('.fault-list', { hasText: 'taken over at entry' }).waitFor()
   await waitForText(page, 'Day 12')
   await page.locator('[data-fault=kill-worker]', { hasText: 'Verified' }).waitFor()
-  // Without hover styles.
+  // Moves the pointer away, so that no hover style shows.
   await page.mouse.move(0, 0)
   await page.locator('.faults').evaluate(panel => panel.closest('[role=tabpanel]')?.scrollTo(0, 0))
   return page

@@ -305,7 +305,7 @@ export class AdapterChat<Cursor = string> implements Chat {
         code: 'unsupported',
         message: `The adapter does not support answers of kind ${answer.kind}${needs}`,
       })
-      // Also reported to callers that ignore the promise.
+      // Callers that ignore the promise learn of the error by `onError`.
       this.#turns.report(error, 'SEND_ERROR', 'adapter', { id: answer.id })
       throw error
     }

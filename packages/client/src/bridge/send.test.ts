@@ -164,7 +164,7 @@ describe('sending', () => {
     expect(messages()).toHaveLength(2)
   })
 
-  test('shows ids that are reserved in the fold unchanged', async () => {
+  test('keeps ids with `::`, which the fold uses for messages of agents', async () => {
     const { turn, chat, messages } = chatOver({ sendMessage: async () => replyOf('x::y', 'ok') })
     await turn('hi', 'a::b')
     expect(ids(messages())).toBe('a::b x::y')

@@ -265,7 +265,7 @@ describe('identity of values', () => {
     expect(notified).not.toBe(before.own)
     expect([store.messageIds === before.ids, store.message('m') === before.user]).toEqual([true, true])
     store.apply([log.delta('b')])
-    // Not notified yet: reads return the notified value.
+    // Listeners were not notified yet, so reads return the previous value.
     expect(store.message(AGENT_MESSAGE)).toBe(notified)
     expect(store.messages).not.toBe(before.all)
     vi.advanceTimersByTime(16)

@@ -154,7 +154,7 @@ class LogFollower implements Subscription {
   wake(): void {
     if (this.#isOpen || this.#isOpening || this.#isClosed) return
     this.#isOpening = true
-    // Not before `follow` has returned the subscription.
+    // Begins after `follow` has returned the subscription.
     queueMicrotask(() => void this.#begin())
   }
 

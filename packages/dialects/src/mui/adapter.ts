@@ -165,7 +165,7 @@ export class MuiAdapter {
     for (const [id, answer] of Object.entries(answers)) this.#answers.set(id, answer)
     for (const { toolCallId, approvalId } of messages.flatMap(toolInvocationsOf))
       if (approvalId !== undefined) this.#approvals.set(toolCallId, approvalId)
-    // After the runtime has received the list.
+    // Follows the run after the runtime has received the list.
     if (run !== undefined && conversationChanges === this.#conversationChanges)
       setTimeout(() => this.#follow(conversationId, run, conversationChanges))
     return {

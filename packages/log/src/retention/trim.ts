@@ -29,7 +29,7 @@ export async function trim(
       maxEntries === undefined ? 0 : page.head - maxEntries,
       maxAgeMs === undefined ? 0 : await lastBefore(history, streamId, page, page.clock - maxAgeMs),
     )
-    // Before the fold, which reads the whole log.
+    // Returns before the fold, which reads the whole log.
     if (target <= page.floor) return page.floor
     const { fold, ticket } = await history.at(streamId, page.head)
     const allowed = Math.min(target, firstNeeded(fold.view(), ticket) - 1)

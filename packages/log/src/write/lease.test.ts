@@ -12,7 +12,7 @@ describe('a log has one writer', () => {
     await world.writer()
     const refused = world.process().createWriter(ID, R1)
     await expect(refused).rejects.toMatchObject({ code: 'busy', message: expect.stringMatching(/worker-1.*29900 ms/) })
-    // Also within the same process.
+    // A claim by the same process is refused too.
     expect(await failure(world.manager.createWriter(ID, R1))).toBe('busy')
   })
 

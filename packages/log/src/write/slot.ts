@@ -165,7 +165,7 @@ export function batchSlot(entries: readonly NewEntry[], bounds: Bounds): BatchSl
 /** Whether a commit of that batch fits the size limits. */
 export function fits(from: WriterOrigin, batch: BatchLike, bounds: Bounds, epoch: string): boolean {
   try {
-    // With the longest possible checkpoint id.
+    // The id of the checkpoint has its maximum length.
     contentOf(
       commitOf(from, batch, {}, () => `${epoch}-${Number.MAX_SAFE_INTEGER}`),
       bounds,

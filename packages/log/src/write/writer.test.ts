@@ -350,7 +350,7 @@ describe('a writer checks what it writes', () => {
       ask('a'),
       { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } },
     ]
-    // Before its run has started, and after.
+    // The writer refuses them before its run has started, and after.
     for (const chunk of deciding)
       expect(
         thrown(() => fresh.write(chunk)),

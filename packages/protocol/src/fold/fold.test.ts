@@ -248,7 +248,7 @@ describe('views', () => {
     write({ type: 'run-context', context: { tenant: 't1' } }, ADA, true)
     expect({ ...fold.view(), head: 1 }).toEqual(before)
     expect(reports).toEqual([])
-    // As a public entry it is refused.
+    // The same entry is refused if it is public.
     write({ type: 'run-context', context: { tenant: 'mallory' } }, ADA)
     expect({ ...fold.view(), head: 1 }).toEqual(before)
     expect(reports).toEqual(['refused'])

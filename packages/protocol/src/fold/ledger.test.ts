@@ -55,7 +55,7 @@ describe('hooks', () => {
     write(removal('b'))
     write(removal('c'))
     expect(hooksOf(fold.view())).toEqual(['r2 a/1 4'])
-    // With a slash it is kept.
+    // A hook with a slash is kept.
     write(removal('d/1'))
     expect(hooksOf(fold.view())).toEqual(['r2 a/1 4', 'r1 d/1 undefined'])
   })

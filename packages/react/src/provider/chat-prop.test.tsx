@@ -92,7 +92,7 @@ describe('controlled messages', () => {
     expect(reported).toEqual([2, 3])
     expect(mounted.text).toContain('assistant streaming: More')
     flushSync(() => write('run-2', { type: 'state-snapshot', state: 1 }))
-    // Not a change of the messages.
+    // The state is not part of the messages.
     expect(reported).toEqual([2, 3])
     expect(renders.of('parent')).toBe(3)
     notifyMessages = undefined

@@ -54,7 +54,7 @@ test('law 10: keeps the context for retry, edit and resume, and no reader sees i
     await (await runtime.edit('s', 'm1', 'b', { runId: 'r3', data: { tab: 2 } })).result()
     const options = { mode: 'from-checkpoint', checkpointId: 'r3/main/1', runId: 'r4' } as const
     await (await runtime.resume('s', 'r3', options)).result()
-    // Also if the request is trimmed.
+    // The context stays when the request is trimmed.
     const { view } = await runtime.view('s')
     const { at = 0 } = view.runs.at(-1) ?? {}
     await runtime.manager.trimStream('s', { maxEntries: view.head - at + 1 })

@@ -61,7 +61,7 @@ describe('run.stream()', () => {
     const reader = testRuntime({ store, engine: false }).run('s', run.runId)
     for await (const { chunk } of reader.stream()) if (chunk.type === 'text-delta') break
     expect(watches()).toBe(before)
-    // Also while it waits.
+    // A stream that waits releases its watch too.
     const stream = reader.stream({ after: (await until(run, 'text-delta')).cursor })
     const next = stream.next()
     await stream.return()
@@ -136,7 +136,7 @@ describe('run.stream()', () => {
       const entries = await all(runtime.run('s', last).stream())
       const options = isFromStart ? {} : { after: entries[2]?.cursor ?? '' }
       const open = manager.readBatches.bind(manager)
-      // As with a slow store.
+      // Delays the read, as a slow store does.
       const late = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...args) => {
         const reader = open(...args)
         vi.spyOn(reader, 'next').mockImplementationOnce(async () => {

@@ -58,7 +58,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
 
   /** Closes the stream. */
   async return(): Promise<IteratorResult<ReadEntry, undefined>> {
-    // Also ends a pending `next`.
+    // The abort also ends a pending `next`.
     this.#closed.abort()
     await this.#entries.return().catch(() => {})
     return { done: true, value: undefined }

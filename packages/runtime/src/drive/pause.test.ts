@@ -83,7 +83,7 @@ test('law 6: truncates a pause that exceeds the entry size, and all pendings can
   const [paused] = chunksOf(await validLog(runtime), 'run-paused')
   const listed = paused?.awaits ?? []
   expect(listed.map(({ id }) => id)).toEqual(ids.slice(0, listed.length).map(id => `r::${id}`))
-  // As many as fit.
+  // The list has as many pendings as fit.
   const bytes = Buffer.byteLength(JSON.stringify(paused))
   expect(bytes + Buffer.byteLength(JSON.stringify(listed[0]))).toBeGreaterThan(4096 - 500)
   for (const id of ids) await approve(runtime, id)

@@ -25,7 +25,7 @@ test('rejects the waiting checks of a principal whose time is used up, and perfo
   expect(checked).toBeGreaterThanOrEqual(1)
   expect(checked).toBeLessThanOrEqual(4)
   expect(new Set(outcomes.slice(checked))).toEqual(new Set(['checks_limit']))
-  // Also of a check that would be cheap.
+  // A cheap check is refused too.
   await expect(checker.check({ schema: {}, value: 1 }, 250, ann)).rejects.toMatchObject({ code: 'checks_limit' })
   // The runs of a user have no budget.
   expect(await ask({ kind: 'owner', id: 's' }, { a: 'a' })).toEqual({ problems: [] })

@@ -102,7 +102,7 @@ test('repeats a check whose thread was killed', async () => {
   const { run, threads } = schemaWorker({ start: firstly(`${REPORT_START} process.exit()`) })
   expect(await run(GOOD)).toEqual(VALID)
   await threads[1]?.terminate()
-  // Also a thread that ended without a check.
+  // A thread that ended without a check is replaced too.
   expect(await run(GOOD)).toEqual(VALID)
   expect(threads).toHaveLength(3)
 })

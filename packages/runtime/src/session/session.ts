@@ -74,7 +74,7 @@ export class Session {
   /** Opens a session for one drive. Reads what is new since this process last read its log. */
   static async open(manager: StreamManager, id: string, options: SessionOptions = {}): Promise<Session> {
     const log = await manager.takeFold(id)
-    // Only changes from here on count.
+    // Changes before this point do not count.
     log.fold.takeChanges()
     return new Session(manager, id, log, options)
   }

@@ -70,7 +70,7 @@ test('settles nothing before the deadline, and accepts answers until then, if th
   const deadline = await start()
   timers.behindMs = -TIMEOUT
   bounded(connection, 60)
-  // By the local clock the deadline has passed.
+  // The deadline has passed by the local clock.
   first.open()
   await cluster.clock.advance(deadline - 200 - cluster.clock.now())
   expect(await state()).toBe('approval-requested')

@@ -185,7 +185,7 @@ test('a client that leaves ends its stream', async () => {
     const leaving = new AbortController()
     const response = await app.fetch(request('/api/sessions/s/stream', undefined, { signal: leaving.signal }))
     expect(response.status).toBe(200)
-    // Without reading or cancelling the body.
+    // The client leaves without reading or cancelling the body.
     leaving.abort()
     expect(await response.text()).not.toContain('"type":"end"')
   }

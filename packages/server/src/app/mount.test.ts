@@ -112,7 +112,7 @@ test('refuses an upload in Express that middleware has parsed, instead of storin
   expect(await send(express().use(express.json()).use(app.node), 'application/json')).toEqual([500, { error: lost }])
   expect(await send(express().use(express.text()).use(app.node), 'text/plain')).toEqual([500, { error: lost }])
   expect(logged.filter(({ level }) => level === 'error')).toHaveLength(2)
-  // As the error message advises.
+  // These mounts follow the advice of the error message.
   const before = express().use(app.node).use(express.json())
   const without = express()
     .use(/^(?!\/api\/)/, express.json())

@@ -133,7 +133,7 @@ describe('a fork', () => {
 
 describe('the list of sessions', () => {
   it('shows a session created here at once to all followers', async () => {
-    // Without waiting for a refresh.
+    // No timer of a refresh fires.
     const after: Timers['after'] = (ms, ...rest) => (ms < 1_000 ? systemTimers.after(ms, ...rest) : () => {})
     const testServer = openTwoUserServer({ timers: { ...systemTimers, after } })
     const response = await testServer.app.fetch(testServer.request({ path: '/api/sessions/stream', headers: NDJSON }))

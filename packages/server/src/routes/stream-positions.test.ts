@@ -10,7 +10,7 @@ it.each([
   ['session=a&after=5&session=b', ['a 5', 'b 0']],
   ['session=a&session=b&after=5', ['a 0', 'b 5']],
   ['session=a&merge=false&after=5&session=b&after=6', ['a 5', 'b 6']],
-  // As clients send lists.
+  // Clients may send all sessions first, then all positions.
   ['session=a&session=b&after=5&after=6', ['a 5', 'b 6']],
   ['merge=true&session=a&session=b&session=c&after=0&after=6&after=7', ['a 0', 'b 6', 'c 7']],
 ])('reads %s as %j', (query, expected) => {

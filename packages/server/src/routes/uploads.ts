@@ -26,7 +26,7 @@ export const uploads = [
       const { headers } = request
       const mediaType = mediaTypeOf(headers.get('content-type'))
       const filename = filenameOf(headers.get('x-filename'))
-      // Before the body is read.
+      // Checked before the body is read.
       await assertOwnOrAbsent(services, caller, sessionId)
       const data = await bytesOf(request, services.limits.uploadBytes, bodyBytes.add)
       if (data.byteLength === 0) throw new HttpError('body_invalid', 'body: expected a file, found an empty body')

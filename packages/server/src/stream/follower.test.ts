@@ -208,7 +208,7 @@ describe('law 2: the end of a stream that cannot continue', () => {
     await testServer.completeRun('r1', 'hello')
     const client = testServer.follow()
     await settled()
-    // Before any follower has read.
+    // Deletes the session before any follower has read.
     const deleted = testServer.manager.deleteStream(ID)
     const creating = testServer.manager.createStream(ID)
     await Promise.all([deleted, creating])

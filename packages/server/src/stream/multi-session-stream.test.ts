@@ -148,7 +148,7 @@ describe('several sessions on one connection', () => {
     // The short sessions get turns between the pages of the long one.
     expect(isCaughtUp('long')).toBe(false)
     await untilCaughtUp(['long'])
-    // At most two pages, however many sessions wait.
+    // The connection buffers at most two pages, however many sessions wait.
     expect(client.peakBytes).toBeLessThan(1024 * 1024)
     client.disconnect()
     await long.close()

@@ -98,7 +98,7 @@ describe('a run', () => {
     expect(frames.at(-1)).toEqual(end)
     expect(typesIn(frames).at(-1)).toBe('run-finished')
     expect(await follow(app, 'r1', cursorIn(frames))).toEqual([expect.objectContaining({ type: 'open' }), end])
-    // From the middle the output is known too.
+    // A reader that starts in the middle gets the output too.
     const { sequence } = entriesIn(frames)[2] as Entry
     const rest = await follow(app, 'r1', `${sequence}`)
     expect(rest[1]).toMatchObject({ type: 'entries', after: sequence })

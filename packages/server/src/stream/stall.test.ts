@@ -181,7 +181,7 @@ describe('several sessions on one connection', () => {
     await Promise.all(turns)
     expect(max).toBeLessThanOrEqual(2)
     expect(client.peakBytes).toBeLessThanOrEqual(2 * (ROOM + 2))
-    // In the order of arrival.
+    // They are done in the order of arrival.
     expect(done).toEqual(done.toSorted((a, b) => a - b))
   })
 

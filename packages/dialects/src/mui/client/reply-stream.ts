@@ -109,7 +109,7 @@ export class ReplyStream {
           if (this.#passMark(eventId)) complete.push(...held)
           held = []
         } else if (event.millrace === null && held.length === 0) {
-          // Not in the log, and may be repeated.
+          // This event is not in the log, and may be repeated.
           complete.push({ event, sequence: 0 })
         } else held.push({ event, sequence: ++this.#count })
       }

@@ -10,7 +10,7 @@ import { tables } from './tables.ts'
 // needs a new name.
 const MIGRATIONS: readonly ((schema: string) => string)[] = [
   schema => tables(schema) + functions(schema),
-  // For `listOldest`.
+  // The index of `listOldest`.
   schema => `create index streams_touched on ${schema}.streams (touched_at, id)`,
 ]
 

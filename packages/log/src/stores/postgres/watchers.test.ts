@@ -110,7 +110,7 @@ describe('watching a log in Postgres', () => {
     const follower = follow(reader, 'silent')
     for (let head = 1; head <= 2; head++) {
       const reached = follower.reaches(head)
-      // Like a process that dies after its commit.
+      // Appends without a notification, like a process that dies after its commit.
       const text = `select millrace.append('silent', '[0]', 1, null, null, null, null, null, null, $1, false, 'n')`
       await running.sql(text, [`key-${head}`])
       await whileLooking(reached)

@@ -148,7 +148,7 @@ test('a watch that replaces a stopped one at once is woken', async () => {
 })
 
 test('appends to other logs do not wake a watcher', async () => {
-  // Without polling.
+  // Stops the polling.
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const store = open(running.url)

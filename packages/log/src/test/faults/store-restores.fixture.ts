@@ -10,7 +10,7 @@ import type { FaultHarness } from './store-fault-harness.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
 import type { StoreProcess } from './store-process-pool.fixture.ts'
 
-/** Records that the log was restored, and returns its head. Entries acknowledged after it never happened. */
+/** Records that the log was restored, and returns its head. The checks then ignore acknowledgements past that head. */
 async function recordRestore(harness: FaultHarness, run: Run, isAnnounced: boolean): Promise<number> {
   const { store } = await harness.localStore()
   const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
@@ -62,9 +62,9 @@ export const restored = (isAnnounced: boolean) => async (harness: FaultHarness, 
   const copy = await service.copy()
   await writer.sync()
   await harness.waitForAcks(run, random.between(2, 15))
-  // Under an epoch that is in the copy, or under a later one.
+  // The writer continues under the epoch that the copy has, or another one takes over under a later epoch.
   if (random.chance(0.4)) {
-    // It may not notice before the restore. The copy has its epoch but not its entries.
+    // The old writer may not notice before the restore. The copy has its epoch but not its last entries.
     harness.allow(writer, 'fenced', 'regressed')
     writer = await startProcess(true)
     await harness.waitForAcks(run, random.between(2, 10))

@@ -403,7 +403,7 @@ describe('a guard', () => {
   })
 
   test('reads the first value in a log without sections, and changes nothing twice', async () => {
-    // As versions wrote it before sections were recorded.
+    // Writes the log as versions did before sections were recorded.
     vi.spyOn(Section.prototype, 'change').mockImplementation(() => {})
     const seen: boolean[] = []
     const testWorkflow = sequence({

@@ -52,7 +52,7 @@ export async function delegate(
   const spans = { agent: telemetry, call }
   let cancelTime: (() => void) | undefined
   try {
-    // Before any work starts.
+    // Starts the time limit before any work.
     cancelTime = await startTimeLimit(work, sub.program, agentId, controller)
     const child = await unlessAborted(startChild(settings, sub, controller.signal, telemetry), controller.signal)
     const ended = await unlessAborted(

@@ -59,7 +59,7 @@ class DriverWork {
   }
 }
 
-/** Whether this is the first time in any process. The first one creates a file. */
+/** Whether this is the first call for a key in all processes. The first call creates a file. */
 function isFirst(ledger: string, key: string): boolean {
   try {
     writeFileSync(`${ledger}.${key.replace(/[^\w]/g, '-')}`, '', { flag: 'wx' })
@@ -69,7 +69,7 @@ function isFirst(ledger: string, key: string): boolean {
   }
 }
 
-// Slow initialization happens before it is needed.
+// Loads the slow modules before the first order.
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
 let work: DriverWork | AnsweringProcess | undefined

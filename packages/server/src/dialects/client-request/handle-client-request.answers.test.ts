@@ -67,7 +67,7 @@ describe('answers', () => {
       { kind: 'approval', id: '__proto__', approved: true },
     ]
     for (const one of forged) {
-      // Also beside valid answers and new messages.
+      // A forged answer is refused beside valid answers and new messages too.
       for (const answers of [[one], [approve(0), one], [one, locate(0)]]) {
         expect([one, await at.refused('s', go(...answers), SELLER)]).toEqual([one, 'transcript_refused'])
         const posted = { ...requestWith(a, user('b', 'u2')), answers: answers as never }
@@ -134,7 +134,7 @@ test('an invalid tool output fails its call, and the run continues', async () =>
   expect((await at.takeTurn('s', posted, guide)).after).toEqual(after)
   await at.runToEnd('s', { ...requestWith(a, user('b', 'u2')), answers }, guide)
   expect(await at.userTexts('s')).toEqual(['a', 'b'])
-  // Also together with a new message.
+  // The same holds together with a new message.
   await at.runToEnd('t', requestWith(a), guide)
   const { run: next } = await at.takeTurn('t', { ...requestWith(a, user('b', 'u2')), answers }, guide)
   expect((await next.result()).status).toBe('completed')
