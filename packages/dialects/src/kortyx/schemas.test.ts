@@ -60,7 +60,7 @@ test('reads the answer of the last message, with a selection in any accepted for
   expect(resumeIn(body)).toBeUndefined()
 })
 
-test('reads no selection out of none, one with an item that is no id, and forms that differ', () => {
+test('reads no selection if there is none, if an item is not an id, or if two forms differ', () => {
   const chosen = (resume: object) => {
     const metadata = { resume: { token: 't', requestId: 'r', ...resume } }
     return resumeIn(ChatRequestSchema.parse({ messages: [{ role: 'user', content: 'x', metadata }] }))?.selected
