@@ -12,6 +12,7 @@ import { assertIncarnation, truncatedFrame } from '../../stream/control-frames.t
 import type { Framing, StreamChannel } from '../../stream/stream-channel.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 import { EntryWindows } from '../run-stream/entry-windows.ts'
+import { removedRun } from '../run-stream/run-stream.ts'
 
 export const helixFraming: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
@@ -36,6 +37,8 @@ const LAST_ENTRIES = 64
 
 interface StreamState {
   readonly ended?: EndStatus
+  /** Whether the request of the followed run was removed before it started. */
+  readonly isRemoved?: true
   readonly isPaused: boolean
 }
 
@@ -156,11 +159,12 @@ export class HelixStream {
       if (!reader.isCaughtUp && !this.#isOver) continue
       // An active run needs no lookup.
       const isOpen = reader.status === 'active' && this.#status === undefined && !this.#isStopping
-      const { ended, isPaused } = isOpen ? RUNNING : await this.#state(reader)
+      const { ended, isPaused, isRemoved } = isOpen ? RUNNING : await this.#state(reader)
       if (ended !== undefined) {
         // Proves a position that the client sent without a proof.
         if (reader.cursor?.sequence === this.#sequence) this.#cursor = encodeCursor(reader.cursor)
-        for (const event of this.#encoder.end(ended)) this.#write(event)
+        const last = isRemoved ? this.#encoder.encode(removedRun(this.#options.runId ?? '')) : []
+        for (const event of [...last, ...this.#encoder.end(ended)]) this.#write(event)
         await this.#flush()
         return
       }
@@ -230,7 +234,7 @@ export class HelixStream {
     if (isPaused && run.runId === runId) return { ended: 'paused', isPaused }
     // It has not ended, or its end would have been read: its request was removed before it started.
     const isKnown = [run, ...requests].some(request => request?.runId === runId)
-    return isKnown ? { isPaused: false } : { ended: 'aborted', isPaused: false }
+    return isKnown ? { isPaused: false } : { ended: 'aborted', isPaused: false, isRemoved: true }
   }
 
   #resolved(entry: Entry): Entry | Promise<Entry> {

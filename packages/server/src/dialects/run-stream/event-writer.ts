@@ -57,9 +57,10 @@ export class EventWriter<Event> {
     return had === events.length ? '' : this.#unmute() + this.#text(events.slice(had))
   }
 
-  /** The events that end the stream, after the last entry. */
-  end(status: EndStatus): string {
-    return this.#unmute() + this.#text(this.#encoder.end(status))
+  /** The events that end the stream, after the last entry. `last` is encoded first: a chunk that the log does not hold. */
+  end(status: EndStatus, last?: DecodedChunk): string {
+    const first = this.#unmute()
+    return first + this.#text([...(last ? this.#encoder.encode(last) : []), ...this.#encoder.end(status)])
   }
 
   #enter(range: EventRange): void {

@@ -1,7 +1,8 @@
 // Streams a run in a dialect, up to its end or pause, with backpressure, from its start or from a position.
 
-import type { Encoder, EndStatus } from '@millrace/dialects'
+import type { DecodedChunk, Encoder, EndStatus } from '@millrace/dialects'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
+import { MAIN_LANE } from '@millrace/protocol/internal'
 import { type Run, RunError } from '@millrace/runtime'
 import type { Action, Program } from '../../auth/authorize.ts'
 import type { StreamReply } from '../../http/reply.ts'
@@ -94,6 +95,8 @@ class RunStream<Event> {
   readonly #channel: StreamChannel
   readonly #writer: EventWriter<Event>
   #text = ''
+  /** Whether the request was removed before the run started. */
+  #isRemoved = false
 
   constructor(services: Services, options: RunStreamOptions<Event>, channel: StreamChannel) {
     this.#services = services
@@ -108,7 +111,8 @@ class RunStream<Event> {
   async run(): Promise<void> {
     const status = await this.#entries()
     if (status === undefined) return
-    this.#text += this.#writer.end(status) + (this.#options.dialectFormat.closing ?? '')
+    const last = this.#isRemoved ? removedRun(this.#options.run.runId) : undefined
+    this.#text += this.#writer.end(status, last) + (this.#options.dialectFormat.closing ?? '')
     this.#write()
   }
 
@@ -139,9 +143,9 @@ class RunStream<Event> {
         if (!(await this.#flush())) return undefined
       }
     } catch (error) {
-      // The request was removed before it started: the stream ends with `aborted`.
-      if (error instanceof RunError && error.code === 'run_taken_back') return 'aborted'
-      throw error
+      if (!(error instanceof RunError && error.code === 'run_taken_back')) throw error
+      this.#isRemoved = true
+      return 'aborted'
     }
     // No status seen: the run ended before the first entry that is left.
     if (status === undefined) ({ status } = await run.result({ signal }))
@@ -174,6 +178,12 @@ class RunStream<Event> {
     this.#text = ''
   }
 }
+
+/** The end of a run whose request was removed before it started. The log has no entry for it, and most formats have no other way to say `aborted`. */
+export const removedRun = (runId: string): DecodedChunk => ({
+  chunk: { type: 'run-finished', status: 'aborted' },
+  origin: { runId, lane: MAIN_LANE, agentId: runId, agentType: '', step: 0 },
+})
 
 /** The status of a run after an entry. */
 function statusAfter({ chunk }: Entry, status: EndStatus | undefined): EndStatus | undefined {
