@@ -157,6 +157,18 @@ const OPTIONS_WITH_OWN_CHECKS = [
 
 const ALL_OPTIONS: ReadonlySet<string> = new Set([...Object.keys(EXPECTED), ...OPTIONS_WITH_OWN_CHECKS])
 
+/** Options that only Kortyx has, with what to do instead. */
+const INSTEAD_OF_KORTYX_OPTIONS: ReadonlyMap<string, string> = new Map([
+  [
+    'toolExecution.emit',
+    'readers see all tool calls: remove it, or hide the calls together with the answer by the option emit: false',
+  ],
+  [
+    'structured.optimistic',
+    'fields are shown while the model writes them: remove it, or declare them in structured.fields',
+  ],
+])
+
 /** @throws {ValidationError} if an option is unknown, such as a misspelled one. */
 function checkNames(options: AnyReasonOptions): void {
   const { reasoning, structured, interrupt, toolExecution } = options
@@ -164,7 +176,9 @@ function checkNames(options: AnyReasonOptions): void {
     Object.keys(value ?? {}).map(key => `${name}.${key}`),
   )
   const unknown = [...Object.keys(options), ...nestedPaths].find(path => !ALL_OPTIONS.has(path))
-  if (unknown !== undefined) throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: unknown option: remove it`)
+  if (unknown === undefined) return
+  const instead = INSTEAD_OF_KORTYX_OPTIONS.get(unknown) ?? 'remove it'
+  throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: unknown option: ${instead}`)
 }
 
 function check(options: AnyReasonOptions): void {

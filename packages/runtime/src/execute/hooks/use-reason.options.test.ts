@@ -329,7 +329,15 @@ const INVALID: readonly (readonly [options: unknown, message: string])[] = [
     { model, input: 'x', outputSchema: z.object({}), structured: { streem: true } },
     'useReason: structured.streem: unknown option',
   ],
-  [{ model, input: 'x', toolExecution: { maxStep: 2 } }, 'useReason: toolExecution.maxStep: unknown option'],
+  [{ model, input: 'x', toolExecution: { maxStep: 2 } }, 'useReason: toolExecution.maxStep: unknown option: remove it'],
+  [
+    { model, input: 'x', toolExecution: { emit: { search: true } } },
+    'useReason: toolExecution.emit: unknown option: readers see all tool calls: remove it, or hide the calls together with the answer by the option emit: false',
+  ],
+  [
+    { model, input: 'x', outputSchema: z.object({}), structured: { optimistic: true } },
+    'useReason: structured.optimistic: unknown option: fields are shown while the model writes them: remove it, or declare them in structured.fields',
+  ],
   [{ model, input: 'x', reasoning: { efort: 'low' } }, 'useReason: reasoning.efort: unknown option'],
   [{ model, input: 'x', interrupt: { modes: 'optional' } }, 'useReason: interrupt.modes: unknown option'],
   [{ model, input: 'x', interrupt: {} }, 'useReason: interrupt.requestSchema: expected a Standard Schema'],

@@ -122,6 +122,16 @@ describe.each(STORES)('%s', (_, opening) => {
   })
 })
 
+test('is an empty object of its own if the server gave none', async () => {
+  const testWorkflow = single(() => {
+    const context = useRuntimeContext<{ user?: string }>()
+    context.user = 'ann'
+    return { data: [context, useRuntimeContext()] }
+  })
+  const testRun = await WorkflowTestRun.start(testWorkflow)
+  expect(await testRun.result()).toMatchObject({ status: 'completed', output: [{ user: 'ann' }, {}] })
+})
+
 test('adds the fields of resolveContext at each drive, and logs none', async () => {
   let drives = 0
   const options = { resolveContext: (context: unknown) => ({ ...Object(context), secret: MARK, drive: ++drives }) }

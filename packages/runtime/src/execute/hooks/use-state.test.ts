@@ -105,10 +105,18 @@ describe('workflow state', () => {
     ['a cycle', holding()],
     ['a big integer', 1n],
     ['a symbol', Symbol('s')],
+    ['NaN', Number.NaN],
+    ['a map', new Map([['a', 1]])],
+    ['a nested set', { tags: new Set(['a']) }],
+    ['a nested function', { deep: [() => 1] }],
+    ['a nested infinity', [Number.POSITIVE_INFINITY]],
+    ['an array with a hole', [undefined, 1]],
   ])('fails the node that sets %s', async (_, value) => {
     for (const update of [value, () => value]) {
       expect(await outputOf(single(() => useWorkflowState<unknown>('k')[1](update)))).toBe('validation_failed')
+      expect(await outputOf(single(() => useNodeState<unknown>()[1](update)))).toBe('validation_failed')
     }
+    expect(await outputOf(single(() => void useNodeState<unknown>(value)))).toBe('validation_failed')
     expect(await outputOf(single(() => useWorkflowState<unknown>('k')[1](() => () => 1)))).toBe('validation_failed')
   })
 

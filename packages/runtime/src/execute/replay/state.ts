@@ -3,6 +3,7 @@
 import type { Json } from '@millrace/protocol'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { toJsonText } from '../../schema/json.ts'
+import { jsonLoss } from '../../schema/json-loss.ts'
 
 /** The maximum size of one state value, in bytes of JSON. */
 export const MAX_STATE_VALUE = 64 * 1024
@@ -81,10 +82,11 @@ function updated(key: string, value: Json | undefined, update: WorkflowStateUpda
  */
 export function checkStateValue(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
-  const text = toJsonText(value, cause => {
-    const found = cause === undefined ? `a ${typeof value}` : 'a value that is not JSON'
-    return new ValidationError(`state ${key}: expected JSON, found ${found}`, { cause })
-  })
+  const notJson = (found: string, cause?: unknown) =>
+    new ValidationError(`state ${key}: expected JSON, found ${found}: set a plain value instead`, { cause })
+  const loss = jsonLoss(value)
+  if (loss !== undefined) throw notJson(loss)
+  const text = toJsonText(value, cause => notJson('a value that is not JSON', cause))
   const bytes = Buffer.byteLength(text)
   if (bytes > MAX_STATE_VALUE) {
     throw new MillraceError(
