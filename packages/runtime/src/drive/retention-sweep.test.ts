@@ -129,6 +129,20 @@ describe('trims', () => {
     await process.runtime.close()
   })
 
+  test('law 12: an idle session that idleMs must keep is trimmed up to its paused run', async () => {
+    const { cluster, process } = setUp({ idleMs: HOUR_MS, maxEntries: 5 })
+    await runTo(cluster, 'paused', 'r1', 20)
+    const before = await headOf(cluster, 'paused')
+    const paused = await cluster.manager.createWriter('paused', { runId: 'r2', agentType: 'clerk' })
+    for (let i = 0; i < 10; i++) await paused.commit([])
+    await paused.commit([{ type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: 1 }])
+    await cluster.manager.pauseStream('paused')
+    await paused.close()
+    await cluster.clock.advance(HOUR_MS + PASS_MS)
+    expect(await floorOf(cluster, 'paused')).toBe(before)
+    await process.runtime.close()
+  })
+
   test('maxAgeMs drops the older entries of each session', async () => {
     const { cluster, process } = setUp({ maxAgeMs: 5 * HOUR_MS })
     await runTo(cluster, 's', 'r1', 3)
