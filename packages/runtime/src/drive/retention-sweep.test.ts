@@ -130,15 +130,14 @@ describe('trims', () => {
   })
 
   test('law 12: an idle session that idleMs must keep is trimmed up to its paused run', async () => {
-    const { cluster, process } = setUp({ idleMs: HOUR_MS, maxEntries: 5 })
+    const { cluster, process } = setUp({ idleMs: HOUR_MS, maxAgeMs: 2 * HOUR_MS })
     await runTo(cluster, 'paused', 'r1', 20)
     const before = await headOf(cluster, 'paused')
     const paused = await cluster.manager.createWriter('paused', { runId: 'r2', agentType: 'clerk' })
-    for (let i = 0; i < 10; i++) await paused.commit([])
     await paused.commit([{ type: 'tool-approval-request', toolCallId: 'c', approvalId: 'a', input: 1 }])
     await cluster.manager.pauseStream('paused')
     await paused.close()
-    await cluster.clock.advance(HOUR_MS + PASS_MS)
+    await cluster.clock.advance(2 * HOUR_MS + PASS_MS)
     expect(await floorOf(cluster, 'paused')).toBe(before)
     await process.runtime.close()
   })
