@@ -237,6 +237,34 @@ describe('Helix', () => {
     expect(decodeAll(helixChunk(start), ofChild, text, { type: 'end' })).toMatchObject({ status: 'completed' })
   })
 
+  test('ends a sub-agent as failed after its error, unless it recovered or resumed', () => {
+    const about = { subAgentType: 's', subSessionId: 'child', callId: 'c' }
+    const child = (chunk: object) => ({ type: 'chunk', chunk: { ...helixBase, agentId: 'child', ...chunk } })
+    const error = (recoverable: boolean) => child({ type: 'error', error: 'no more', recoverable })
+    const resumed = child({
+      type: 'run_resumed',
+      runId: 'r',
+      fromCheckpointId: null,
+      fromStepCount: 0,
+      mode: 'continue',
+    })
+    const endAfter = (...events: readonly object[]) => {
+      const decoder = helixDialect.decoder()
+      const all = [
+        helixChunk({ type: 'subagent_start', ...about }),
+        ...events,
+        helixChunk({ type: 'subagent_end', ...about, result: null }),
+      ]
+      return all.flatMap(event => decoder.decode(event as never)).at(-1)?.chunk
+    }
+    const completed = { type: 'subagent-end', agentId: 'child', status: 'completed', result: null }
+    expect(endAfter(error(false))).toMatchObject({ ...completed, status: 'failed', reason: 'no more' })
+    for (const events of [[], [error(true)], [error(false), resumed]]) {
+      expect(endAfter(...events)).toMatchObject(completed)
+      expect(endAfter(...events)).not.toHaveProperty('reason')
+    }
+  })
+
   test('begins again with `run_resumed` after a failure', () => {
     const failure = helixChunk({ type: 'error', error: 'no', recoverable: false })
     const resumed = { type: 'run_resumed', runId: 'run', fromCheckpointId: null, fromStepCount: 0, mode: 'continue' }

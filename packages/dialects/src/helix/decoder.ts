@@ -18,6 +18,7 @@ import type {
   StreamEvent,
   StreamMessage,
   StreamResyncChunk,
+  SubAgentEndChunk,
   SuspensionMarkerChunk,
 } from './types.ts'
 
@@ -56,6 +57,8 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   /** The main agent: the first one that is not a sub-agent. */
   #rootId: string | undefined
   readonly #children = new Set<string>()
+  /** The errors that ended sub-agents of a foreign server, by agent id. Helix has no other field for their failure. */
+  readonly #childErrors = new Map<string, string>()
   readonly #blocks = new Map<string, HelixBlock>()
   #blockCount = 0
   /** Calls whose result was decoded. Helix has two chunks for it. */
@@ -117,7 +120,10 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     this.#hasFailed = false
     for (const decoded of chunks) this.#trackState(decoded, isChild)
     this.#isMillrace ||= millrace !== undefined || isExtension(chunk)
-    if (chunk.type === 'error' && chunk.recoverable === false && !isChild) this.#failForeignRun()
+    if (chunk.type === 'error' && chunk.recoverable === false) {
+      if (!isChild) this.#failForeignRun()
+      else if (!this.#isMillrace) this.#childErrors.set(chunk.agentId, chunk.error)
+    } else if (chunk.type === 'run_resumed') this.#childErrors.delete(chunk.agentId)
     return decodedChunks
   }
 
@@ -183,9 +189,18 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
         return [{ type: 'run-paused', reason: chunk.reason, awaits: this.#awaits(pendingIn(chunk)) }]
       case 'suspension_marker':
         return this.#suspended(chunk)
+      case 'subagent_end':
+        return this.#childEnd(chunk)
       default:
         return listOf(eventToChunk(chunk))
     }
+  }
+
+  #childEnd(chunk: SubAgentEndChunk): readonly Chunk[] {
+    const reason = this.#childErrors.get(chunk.subSessionId)
+    this.#childErrors.delete(chunk.subSessionId)
+    const ended = listOf(eventToChunk(chunk))
+    return reason === undefined ? ended : ended.map(end => ({ ...end, status: 'failed', reason }) as Chunk)
   }
 
   /** The open block of an agent, and the start chunk if it is new. Another kind of content ends a block. */
@@ -316,6 +331,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
         this.#status = chunk.status
         this.#rootId = undefined
         this.#children.clear()
+        this.#childErrors.clear()
         this.#waiting.clear()
         this.#failed.clear()
         break
