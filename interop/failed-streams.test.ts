@@ -1,7 +1,7 @@
 // Foreign streams that report an error and continue: the error ends the run in every dialect, and no later event turns it into a success (law 7).
 
 import { createChat } from '@millrace/client'
-import type { Dialect } from '@millrace/dialects'
+import type { DecodedChunk, Dialect } from '@millrace/dialects'
 import { agUi } from '@millrace/dialects/ag-ui'
 import { aiSdk } from '@millrace/dialects/ai-sdk'
 import type { ForeignConnection } from '@millrace/dialects/foreign-server'
@@ -160,6 +160,33 @@ describe.each(CONNECTABLE)('law 7: our chat on a server of $name', events => {
       expect(JSON.stringify(chat.store.messages)).not.toContain('MORE')
     }
   })
+})
+
+test('law 7: a failed stream of ours ends with the error of its run, not with one of a sub-agent or of an earlier run', () => {
+  const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'a', step: 1 }
+  const child = { ...origin, lane: 'main/c', agentId: 'c', agentType: 'c' }
+  const started = { chunk: { type: 'run-started', program: 'agent:a@1' }, origin } as const
+  const ended = { chunk: { type: 'run-finished', status: 'failed' }, origin } as const
+  const error = (message: string, origin: DecodedChunk['origin']) =>
+    ({ chunk: { type: 'error', message }, origin }) as DecodedChunk
+  const start = { type: 'subagent-start', agentId: 'c', agentType: 'c', toolCallId: 't', lane: child.lane } as const
+  for (const dialect of DIALECTS) {
+    const encoder = dialect.encoder()
+    const written = [
+      started,
+      { chunk: start, origin },
+      error('of the run', origin),
+      error('of the child', child),
+      ended,
+    ]
+    const events = [...written.flatMap(entry => encoder.encode(entry)), ...encoder.end('failed')]
+    const failures = events.filter(event => /^(error|fail|RUN_ERROR)$/.test((event as { type: string }).type))
+    expect([dialect.name, JSON.stringify(failures)]).toEqual([dialect.name, expect.stringContaining('of the run')])
+    expect(JSON.stringify(failures)).not.toContain('of the child')
+  }
+  const encoder = helixDialect.encoder()
+  for (const entry of [started, error('of the run', origin), ended, started, ended]) encoder.encode(entry)
+  expect(encoder.end('failed')).toEqual([{ type: 'fail', error: 'The run failed.' }])
 })
 
 test('law 7: a stream of ours that failed decodes nothing more, except the next run of a Helix session', () => {

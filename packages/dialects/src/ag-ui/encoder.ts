@@ -192,7 +192,9 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
         this.#output = chunk.output
         return [extension(chunk, agent.tag)]
       case 'error':
-        this.#error = { message: chunk.message, ...(chunk.code !== undefined && { code: chunk.code }) }
+        // The error of a sub-agent does not replace that of the run.
+        if (agent.tag.subagentRunId === undefined)
+          this.#error = { message: chunk.message, ...(chunk.code !== undefined && { code: chunk.code }) }
         return [extension(chunk, agent.tag)]
       case 'run-paused':
         this.#calls.guestResults = []

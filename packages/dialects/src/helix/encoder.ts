@@ -63,7 +63,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   #messages = 0
   #isSuperseded = false
   #output: Json | undefined
-  #error = 'The run failed.'
+  #error = RUN_FAILED
   /** The reason of a stop request. */
   #stopReason: string | undefined
 
@@ -179,7 +179,8 @@ export class HelixEncoder implements Encoder<StreamEvent> {
         if (base.agentId === this.#runId) this.#output = chunk.output
         return [encoded(chunk, context)]
       case 'error':
-        this.#error = chunk.message
+        // The error of a sub-agent does not replace that of the run.
+        if (base.agentId === this.#runId) this.#error = chunk.message
         return [withOwnMark(encoded(chunk, context))]
       case 'stop-requested':
         if (chunk.runId === this.#runId) this.#stopReason = chunk.reason
@@ -195,6 +196,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
 
   #begin(chunk: Chunk, { base }: ChunkContext, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
     this.#output = undefined
+    this.#error = RUN_FAILED
     this.#stopReason = undefined
     this.#start = { ...LOG_START, messageCount: this.#messages, fromSequence: sequence }
     return [extension(chunk, base)]
@@ -279,6 +281,9 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return [extension(chunk, base), resync(position, RESYNCS[chunk.reason] ?? 'rollback', base)]
   }
 }
+
+/** The error of a failed run without one. */
+const RUN_FAILED = 'The run failed.'
 
 /** The Helix names of an edit and of a resume from a checkpoint. */
 const RESYNCS: { readonly [reason: string]: ResyncReason } = { retry: 'retry', edit: 'branch' }
