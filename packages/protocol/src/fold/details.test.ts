@@ -291,6 +291,17 @@ describe('regressions', () => {
     expect(fold.message('r1::sub')).toMatchObject({ status: 'sent' })
     expect(fold.message('r1::sub')).not.toHaveProperty('error')
   })
+  test('the error of a sub-agent does not replace the error of its run', () => {
+    const { write, fold } = newFoldedLog()
+    const messageOfRun = () => fold.view().runs[0]?.error?.message
+    write({ type: 'error', message: 'child, first' }, CHILD)
+    expect(messageOfRun()).toBe('child, first')
+    write({ type: 'error', message: 'run' })
+    write({ type: 'error', message: 'child, later' }, CHILD)
+    expect(messageOfRun()).toBe('run')
+    write({ type: 'error', message: 'run, later' })
+    expect(messageOfRun()).toBe('run, later')
+  })
   test('an entry that also reaches the internal fold is reported once', () => {
     const { write, reports } = newFoldedLog()
     write({ type: 'status', message: 'x' }, MAIN, true)

@@ -160,7 +160,8 @@ export class Ledger {
       case 'status':
         return this.#updateRun(runId, { note: chunk.message })
       case 'error':
-        return this.#updateRun(runId, { error: fieldsOf(chunk) })
+        // The error of a sub-agent does not replace that of its run.
+        return agentId === runId || !run.error ? this.#updateRun(runId, { error: fieldsOf(chunk) }) : undefined
       case 'run-context': {
         const { blobs, ...rest } = run
         return this.#setRun({ ...rest, context: chunk.context, ...pick(entry, 'blobs') })
