@@ -69,6 +69,7 @@ export {
   type Migration,
   MillraceError,
   type Model,
+  type ModelLimits,
   type ModelSettings,
   type NodeContext,
   type NodeDefinition,

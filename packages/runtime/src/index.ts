@@ -106,6 +106,7 @@ export { type SetState, useNodeState, useWorkflowState } from './execute/hooks/u
 export { type StepContext, useStep } from './execute/hooks/use-step.ts'
 export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './execute/hooks/use-structured-data.ts'
 export type { Model, ModelSettings } from './model/model.ts'
+export type { ModelLimits } from './model/model-limits.ts'
 export {
   type Script,
   type ScriptedAnswer,

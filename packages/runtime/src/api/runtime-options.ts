@@ -9,6 +9,7 @@ import type { Observer } from '../drive/notices.ts'
 import { checkRetention, type RetentionRule } from '../drive/retention-sweep.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
+import { type ModelLimits, modelLimitsOf } from '../model/model-limits.ts'
 import { DEFAULT_ANSWER_CHECK_MS } from '../schema/schema-checker.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TelemetryOptions } from '../telemetry/telemetry-options.ts'
@@ -38,6 +39,12 @@ export interface RuntimeOptions {
   ) => unknown
   /** Delays between retries of model calls and nodes, in ms. @default { firstMs: 1_000, longestMs: 60_000 } */
   readonly backoff?: Partial<Backoff>
+  /**
+   * Limits of one model answer: how long the provider may be silent, and how much it may send. Agents and `useReason` may
+   * set their own.
+   * @default the defaults of `ModelLimits`
+   */
+  readonly modelLimits?: Partial<ModelLimits>
   /** Maximum number of takeovers of a run without progress before it fails. @default 5 */
   readonly maxTakeovers?: number
   /** Time without a driver after which a session with due work is reported as blocked, in ms. @default 10_000 */
@@ -85,6 +92,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
   if (typeof store?.append !== 'function') {
     throw new ValidationError('store: expected a store, such as the result of await openStore(url)')
   }
+  modelLimitsOf('modelLimits', options.modelLimits)
   checkInteger('maxTakeovers', maxTakeovers)
   checkInteger('blockedAfterMs', blockedAfterMs)
   checkRetention(options.retention, store)

@@ -12,6 +12,7 @@ import { RetentionSweep, storeExpiryMs } from '../drive/retention-sweep.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
 import { backoffOf } from '../model/backoff.ts'
+import { modelLimitsOf } from '../model/model-limits.ts'
 import { SchemaChecker } from '../schema/schema-checker.ts'
 import { isSessionUnknown, isUnavailable, sessionUnknown, withLog } from '../session/log-errors.ts'
 import { runContextOf } from '../session/run-context.ts'
@@ -127,6 +128,7 @@ export class Runtime implements RunHost {
       telemetry: this.#telemetry,
       notices: this.#notices,
       backoff: backoffOf(options.backoff),
+      modelLimits: modelLimitsOf('modelLimits', options.modelLimits),
       checker: this.#checker,
       maxTakeovers: options.maxTakeovers ?? DEFAULT_MAX_TAKEOVERS,
       resolveContext: options.resolveContext,

@@ -2,6 +2,7 @@ import type { Json, JsonObject, Message } from '@millrace/protocol'
 import { checkKeys } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { asV4, type Model, type ModelSettings } from '../model/model.ts'
+import { type ModelLimits, modelLimitsOf } from '../model/model-limits.ts'
 import type { Jsonified } from '../schema/json.ts'
 import type { InputOf, JsonSchema, OutputOf, Schema } from '../schema/schema.ts'
 import {
@@ -96,7 +97,7 @@ export interface AgentDefinition<
   readonly stopWhen?: (step: FinishedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
   /** Maximum number of model calls in a run. @default 50 */
   readonly maxSteps?: number
-  /** Limits of tokens, and of time in ms. @default { tokens: 2_000_000, timeMs: 3_600_000 } */
+  /** Limits of tokens, bytes, and time in ms. @default { tokens: 2_000_000, bytes: 268_435_456, timeMs: 3_600_000 } */
   readonly budget?: Partial<Omit<Budget, 'steps'>>
   /** Selects the messages of a long history to send to the model. @default all messages */
   readonly trimHistory?: (
@@ -107,6 +108,12 @@ export interface AgentDefinition<
   readonly parallelCalls?: number
   /** Maximum number of retries of a failed model call. @default 3 */
   readonly maxRetries?: number
+  /**
+   * Limits of one model answer: how long the provider may be silent, and how much it may send. A function sets them for
+   * each step.
+   * @default the limits of the runtime
+   */
+  readonly modelLimits?: Computed<Partial<ModelLimits>, State, Context>
 }
 
 const AGENT_OPTIONS: readonly (keyof AgentDefinition<string, readonly AnyTool[], undefined, undefined>)[] = [
@@ -127,6 +134,7 @@ const AGENT_OPTIONS: readonly (keyof AgentDefinition<string, readonly AnyTool[],
   'trimHistory',
   'parallelCalls',
   'maxRetries',
+  'modelLimits',
 ]
 
 /** A program: a model with instructions, tools and limits. */
@@ -162,7 +170,7 @@ export interface Agent<
   readonly initialState: JsonObject | undefined
   /** Ends the run after a step if it returns true. */
   readonly stopWhen: ((step: FinishedStep) => boolean | PromiseLike<boolean>) | undefined
-  /** Limits of a run: tokens, time in ms and model calls. */
+  /** Limits of a run: tokens, bytes, time in ms and model calls. */
   readonly budget: Budget
   /** Selects the messages that are sent to the model. */
   readonly trimHistory: AgentDefinition<Name, Tools, undefined, undefined>['trimHistory']
@@ -170,6 +178,8 @@ export interface Agent<
   readonly parallelCalls: number
   /** Maximum number of retries of a failed model call. */
   readonly maxRetries: number
+  /** Limits of one model answer, or a function that returns them. Others are those of the runtime. */
+  readonly modelLimits: Computed<Partial<ModelLimits>>
   /** Never set. Carries the output type and the types that clients see. */
   readonly types?: { readonly output: Output; readonly client: ClientTypes }
 }
@@ -220,7 +230,15 @@ export function agent<
 ): Agent<Name, Tools, AgentOutput<O, Tools>, AgentClientTypes<S, Subs[number]>> {
   const { name, version = '1', tools = [], outputSchema } = definition
   // The types of state and context are known only to the agent's own code.
-  const { model, instructions, stateSchema, initialState, stopWhen, trimHistory } = definition as unknown as Agent
+  const {
+    model,
+    instructions,
+    stateSchema,
+    initialState,
+    stopWhen,
+    trimHistory,
+    modelLimits = {},
+  } = definition as unknown as Agent
   const { parallelCalls = DEFAULT_PARALLEL_CALLS, maxRetries = DEFAULT_MAX_RETRIES } = definition
   checkName('agent', name, 'name', name)
   checkName('agent', name, 'version', version)
@@ -232,6 +250,7 @@ export function agent<
   checkCount(name, 'parallelCalls', parallelCalls, 1)
   checkCount(name, 'maxRetries', maxRetries, 0)
   checkState(name, stateSchema, initialState)
+  if (typeof modelLimits !== 'function') modelLimitsOf(`agent ${name}: modelLimits`, modelLimits)
   return {
     kind: 'agent',
     name,
@@ -253,6 +272,7 @@ export function agent<
     trimHistory,
     parallelCalls,
     maxRetries,
+    modelLimits,
   }
 }
 

@@ -19,6 +19,7 @@ import { programAt } from '../execute/replay/journal.ts'
 import { completedEnd, failedEnd, failureOf, stoppedEnd, subAgentEnds } from '../execute/run-end.ts'
 import { workflowOfProgram } from '../execute/workflow/migration.ts'
 import { runWorkflow } from '../execute/workflow/run-workflow.ts'
+import type { ModelLimits } from '../model/model-limits.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import type { SchemaChecker } from '../schema/schema-checker.ts'
 import { CommitLock } from '../session/commit-lock.ts'
@@ -38,6 +39,7 @@ export interface DriveSettings {
   readonly timers: Timers
   readonly logger: Logger
   readonly backoff: Backoff
+  readonly modelLimits: ModelLimits
   readonly checker: SchemaChecker
   readonly telemetry: Telemetry
   readonly notices: Notices
@@ -135,7 +137,10 @@ export class Drive {
     } while (!(await writer.begin()))
     writer.watch(ticket => this.#onTicket(ticket))
     const session = before ?? (await this.#open())
-    if (before === undefined) this.#snapshotSequence = session.head
+    if (before === undefined) {
+      this.#snapshotSequence = session.head
+      session.trackRun(this.#runId)
+    }
     const remainingMs = before ? await this.#timeLeft(definition, session) : definition.budget.timeMs
     const cancelTime = this.#startTimeLimit(definition, remainingMs)
     try {
@@ -252,7 +257,7 @@ export class Drive {
 
   /** Prepares the execution of the program. Returns the function that runs it until it is done or cannot continue. */
   async #prepare(definition: Program, session: Session): Promise<() => Promise<ExecutionResult>> {
-    const { timers, logger, backoff, checker, programs } = this.#settings
+    const { timers, logger, backoff, modelLimits, checker, programs } = this.#settings
     const { principal } = this.#options
     const writer = this.#writer
     const runId = this.#runId
@@ -275,6 +280,7 @@ export class Drive {
       data: session.view.requests.find(request => request.runId === runId)?.data,
       timers,
       backoff,
+      modelLimits,
       formChecks: { checker, caller: { kind: 'owner', id: principal ?? '' } },
       logger,
       telemetry: this.#telemetry.agent,

@@ -62,6 +62,10 @@ export const errorCodes = {
   budgetSteps: 'budget_steps',
   /** The run reached its limit of tokens. */
   budgetTokens: 'budget_tokens',
+  /** The run reached its limit of bytes. */
+  budgetBytes: 'budget_bytes',
+  /** One answer of a model reached its limit of bytes or tokens. */
+  budgetAnswer: 'budget_answer',
   /** The run reached its time limit. */
   budgetTime: 'budget_time',
   /** The run was taken over too many times without progress. */
@@ -154,6 +158,16 @@ export const CLIENT_TOOL_ERROR_CODES = [
   errorCodes.clientToolAborted,
   errorCodes.toolInterrupted,
 ] as const
+
+/** The codes of an answer that was cut off at a limit. What was said is kept. */
+const CUT_ANSWER_CODES: ReadonlySet<string> = new Set([
+  errorCodes.budgetAnswer,
+  errorCodes.budgetBytes,
+  errorCodes.budgetTokens,
+])
+
+/** Whether a failure may have cut an answer off at a limit. */
+export const isCutAnswer = ({ code }: { readonly code: string }): boolean => CUT_ANSWER_CODES.has(code)
 
 /** The category of a code: its part before the first underscore. */
 export const categoryOf = (code: string): string => code.split('_', 1)[0] as string

@@ -69,7 +69,7 @@ export class ToolError extends MillraceError {
   }
 }
 
-/** A run exceeded its budget. */
+/** A run, or one answer in it, exceeded its limits. */
 export class BudgetError extends MillraceError {}
 
 /** A run cannot start, continue or end as requested. */

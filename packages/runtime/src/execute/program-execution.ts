@@ -11,6 +11,7 @@ import type { Program } from '../define/program.ts'
 import type { Callable } from '../define/tool.ts'
 import type { Workflow } from '../define/workflow.ts'
 import type { ModelAnswer } from '../model/model-answer.ts'
+import type { ModelLimits } from '../model/model-limits.ts'
 import type { RequestedCall } from '../model/tool-calls.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import type { FormChecks } from '../schema/form-response.ts'
@@ -40,6 +41,8 @@ export interface ProgramExecution {
   readonly data: Json | undefined
   readonly timers: Timers
   readonly backoff: Backoff
+  /** Limits of model answers, unless the agent sets its own. */
+  readonly modelLimits: ModelLimits
   /** Checks the schemas of forms for the owner of the session. */
   readonly formChecks: FormChecks
   readonly logger: Logger

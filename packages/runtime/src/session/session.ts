@@ -15,14 +15,13 @@ import {
   type Part,
   type Run,
   type StructuredObject,
-  type Usage,
   type View,
 } from '@millrace/protocol'
 import { MAIN_LANE } from '@millrace/protocol/internal'
 import { RunError } from '../error/error.ts'
 import { largeValue } from './large-value.ts'
 import { runContextOf } from './run-context.ts'
-import { type HookOrigin, RunStats } from './run-stats.ts'
+import { type HookOrigin, RunStats, type RunUsage } from './run-stats.ts'
 import { withUploads } from './upload.ts'
 
 /** Stream id of the structured output of a run, or of a sub-agent in it. */
@@ -179,12 +178,18 @@ export class Session {
   }
 
   /** Usage of an agent in a run, including discarded attempts. */
-  async usageOf(runId: string, agentId: string): Promise<Usage> {
-    return (await this.#statsOf(runId)).usage.get(agentId) ?? {}
+  async usageOf(runId: string, agentId: string): Promise<RunUsage> {
+    return (await this.#statsOf(runId)).usageOf(agentId)
+  }
+
+  /** Usage of a run, including discarded attempts. */
+  async runUsage(runId: string): Promise<RunUsage> {
+    const { inputTokens = 0, outputTokens = 0 } = this.run(runId)?.usage ?? {}
+    return { inputTokens, outputTokens, bytes: (await this.#statsOf(runId)).bytes }
   }
 
   /** Usage of the model of a hook, including discarded attempts. */
-  async hookUsage(runId: string, origin: HookOrigin): Promise<Usage> {
+  async hookUsage(runId: string, origin: HookOrigin): Promise<RunUsage> {
     return (await this.#statsOf(runId)).hookUsage(origin)
   }
 
@@ -199,6 +204,11 @@ export class Session {
     if (agentId !== runId) return stats.subAgentTimes.activeTime(agentId, now)
     const { startedAt = now } = this.run(runId) ?? {}
     return Math.max(0, now - startedAt - stats.pausedBetween(startedAt, now))
+  }
+
+  /** Starts the statistics of a run that begins now, so that its entries need not be read again. */
+  trackRun(runId: string): void {
+    this.#stats = new RunStats(runId)
   }
 
   /** The statistics of a run. Reads its entries once. */

@@ -17,6 +17,7 @@ const NAMES: Readonly<Record<keyof MillraceOptions, true>> = {
   log: true,
   logger: true,
   maxTakeovers: true,
+  modelLimits: true,
   observers: true,
   onError: true,
   resolveContext: true,

@@ -27,7 +27,7 @@ test('completes a run that is done in its last step', async () => {
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
 })
 
-test('limits the tokens of a run, including discarded attempts', async () => {
+test('limits the tokens of a run, including discarded attempts and before a retry', async () => {
   const { model, modelCalls } = recordingModel(({ options }) => {
     const attempt = Number(options.providerOptions?.['millrace']?.['attempt'])
     const id = `c${modelCalls.length}`
@@ -46,10 +46,10 @@ test('limits the tokens of a run, including discarded attempts', async () => {
   expect(result).toMatchObject({
     status: 'failed',
     error: { code: 'budget_tokens' },
-    reason: 'the run has used 160 tokens, the limit is 100: raise budget.tokens',
-    usage: { inputTokens: 120, outputTokens: 40 },
+    reason: 'the run has used 120 tokens, the limit is 100: raise budget.tokens',
+    usage: { inputTokens: 90, outputTokens: 30 },
   })
-  expect(modelCalls).toHaveLength(4)
+  expect(modelCalls).toHaveLength(3)
 })
 
 const tokens = (input: number, output: number) => ({

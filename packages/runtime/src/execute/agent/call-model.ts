@@ -9,12 +9,14 @@ import { yieldToEventLoop } from '../../async/yield-to-event-loop.ts'
 import { compute } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { classifyProviderError } from '../../error/classify-provider-error.ts'
-import type { MillraceError } from '../../error/error.ts'
+import { BudgetError, type MillraceError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error-code.ts'
 import { retryDelayMs } from '../../model/backoff.ts'
 import { jsonFormatOf, learnFromWarnings, schemaInstructions } from '../../model/json-format.ts'
 import { asV4, type Model, modelName } from '../../model/model.ts'
 import { ModelAnswer, streamCutError } from '../../model/model-answer.ts'
+import { modelLimitsOf } from '../../model/model-limits.ts'
+import { PartReader } from '../../model/part-reader.ts'
 import { promptOf, syntheticMessage } from '../../model/prompt.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { keyOf } from '../../session/key.ts'
@@ -22,6 +24,7 @@ import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
 import { outputInvalid, outputProblem } from '../output-stream.ts'
 import { type AgentExecution, type CompletedModelCall, contextOf, maxCallIdLength } from '../program-execution.ts'
+import { allowanceFor } from './budgets.ts'
 
 /**
  * Calls the model until an answer is complete and valid. Returns undefined if another process is to make the next
@@ -37,6 +40,11 @@ export async function callModel(
   const context = contextOf(work, step)
   const definedModel = await compute(agent.model, context)
   const model = asV4(definedModel, `agent ${agent.name}: model`)
+  const limits = modelLimitsOf(
+    `agent ${agent.name}: modelLimits`,
+    await compute(agent.modelLimits, context),
+    work.modelLimits,
+  )
   const instructions = await compute(agent.instructions, context)
   const history = await work.history()
   const trimmed = agent.trimHistory ? await agent.trimHistory(deepCopy(history), context) : history
@@ -50,6 +58,7 @@ export async function callModel(
     if (attempt > 1 && handover.aborted) return undefined
     // Ids of the discarded attempt are free again.
     if (attempt > 1) await session.current()
+    const allowance = await allowanceFor(work, limits)
     const output = work.output(step)
     const write = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
     const format = formatOf(work, definedModel)
@@ -71,8 +80,17 @@ export async function callModel(
     })
     let isStarted = false
     let span: ModelCallTelemetry | undefined
+    const reader = new PartReader({ timers, signal, limits, allowance })
     try {
-      const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools, format?.responseFormat)
+      const options = optionsOf(
+        work,
+        step,
+        attempt,
+        [...prompt, ...corrections],
+        tools,
+        reader.signal,
+        format?.responseFormat,
+      )
       const call = work.telemetry.modelCall({ model, options, step, attempt })
       span = call
       const startStep = () => {
@@ -81,7 +99,7 @@ export async function callModel(
         return lane.write({ type: 'step-start', ...stepId, ...(attempt > 1 && { attempt }) })
       }
       await call
-        .within(() => readAnswer(work, model, options, answer, call, startStep))
+        .within(() => readAnswer(work, model, options, reader, answer, call, startStep))
         .finally(() => format?.learn(answer))
       const { committedChunks, calls, requestedCalls, text } = answer
       const isOutput = output !== undefined && calls === 0
@@ -106,6 +124,12 @@ export async function callModel(
       }
     } catch (error) {
       signal.throwIfAborted()
+      if (error instanceof BudgetError) {
+        span?.end(error)
+        logger.warn('a model’s answer was cut off', { runId, step, attempt, code: error.code, cause: error })
+        if (isStarted) await keepAttempt(lane, answer, reader.estimatedTokens)
+        throw error
+      }
       const refusal = logErrorCode(error)
       const isTooLarge = refusal === 'too-large' && output !== undefined
       if (refusal !== undefined && !isTooLarge) throw error
@@ -141,47 +165,39 @@ async function readAnswer(
   { writer, signal, timers }: AgentExecution,
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
+  reader: PartReader,
   answer: ModelAnswer,
   span: ModelCallTelemetry,
   startStep: () => PromiseLike<void>,
 ): Promise<void> {
-  // Side effects start only while the lease is valid for sure.
-  await writer.sure()
-  signal.throwIfAborted()
-  const { stream } = await model.doStream(options)
-  const reader = stream.getReader()
-  const cancel = () => void reader.cancel(signal.reason).catch(() => {})
-  signal.addEventListener('abort', cancel, { once: true })
-  if (signal.aborted) cancel()
-  let cancelWait: (() => void) | undefined
+  let isComplete = false
   try {
+    // Side effects start only while the lease is valid for sure.
+    await writer.sure()
+    signal.throwIfAborted()
+    await reader.open(() => model.doStream(options))
     await startStep()
-    for (;;) {
-      const { done, value } = await reader.read()
-      signal.throwIfAborted()
-      if (done) break
-      span.received(value)
-      await answer.onPart(value)
+    for (let part = await reader.next(); part !== undefined; part = await reader.next()) {
+      span.received(part)
+      await answer.onPart(part)
       await yieldToEventLoop(timers)
-      if (answer.failure !== undefined) cancelWait ??= timers.after(USAGE_WAIT_MS, cancel)
+      if (answer.failure !== undefined) reader.endAfter(USAGE_WAIT_MS)
     }
-  } catch (error) {
-    cancel()
-    throw error
+    isComplete = answer.isComplete
   } finally {
-    cancelWait?.()
-    signal.removeEventListener('abort', cancel)
+    reader.close(isComplete)
   }
   if (answer.failure !== undefined) throw answer.failure
   if (!answer.isComplete) throw streamCutError()
 }
 
 function optionsOf(
-  { agent, session, runId, agentId, signal, prefix = '' }: AgentExecution,
+  { agent, session, runId, agentId, prefix = '' }: AgentExecution,
   step: number,
   attempt: number,
   prompt: LanguageModelV4Prompt,
   tools: ReadonlyMap<string, Callable>,
+  abortSignal: AbortSignal,
   responseFormat: LanguageModelV4CallOptions['responseFormat'],
 ): LanguageModelV4CallOptions {
   const { providerOptions, ...settings } = agent.settings
@@ -202,7 +218,7 @@ function optionsOf(
     ...settings,
     // Some providers change their arguments, and retries must send the same prompt.
     prompt: deepCopy(prompt),
-    abortSignal: signal,
+    abortSignal,
     // Idempotency key of this call, for models that support it.
     providerOptions: {
       ...providerOptions,
@@ -238,6 +254,16 @@ function finishOf({ usage, finishReason, warnings, providerMetadata }: ModelAnsw
     ...(warnings.length > 0 && { warnings: warnings as unknown as Json[] }),
     ...(providerMetadata && { providerMetadata }),
   }
+}
+
+/**
+ * Keeps the text of an answer that was cut off: the end of the agent seals it. Providers charge for it, so it counts by
+ * the usage that was reported so far, or else by the estimate.
+ */
+async function keepAttempt(lane: Lane, { usage }: ModelAnswer, estimatedTokens: number): Promise<void> {
+  const { totalTokens, ...counts } = usage ?? {}
+  const outputTokens = Math.max(counts.outputTokens ?? 0, estimatedTokens)
+  await lane.write({ type: 'step-finish', usage: { ...counts, outputTokens }, finishReason: 'length' }).appended
 }
 
 /** Discards an attempt. Its usage still counts. */

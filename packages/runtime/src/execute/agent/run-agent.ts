@@ -1,22 +1,16 @@
 // The agent loop: a model call, its tool calls, and again until the agent is done. Each iteration starts from the
 // position in the log, so any driver can continue it.
 
-import type { ToolPart, Usage } from '@millrace/protocol'
+import type { ToolPart } from '@millrace/protocol'
 import { callablesOf } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
-import { BudgetError } from '../../error/error.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { type AgentPosition, currentPosition, finishingCalls } from '../agent-position.ts'
 import type { ExecutionResult } from '../executor.ts'
-import {
-  type AgentExecution,
-  checkpointId,
-  checkpointOf,
-  contextOf,
-  type ProgramExecution,
-} from '../program-execution.ts'
+import { type AgentExecution, checkpointId, checkpointOf, contextOf } from '../program-execution.ts'
 import { modelCallCommit } from '../tool/approval-requests.ts'
 import { appendUnlessStopped } from '../tool/call-commit.ts'
+import { checkBudgets } from './budgets.ts'
 import { callModel } from './call-model.ts'
 import { runCalls } from './run-calls.ts'
 
@@ -110,39 +104,4 @@ async function isStopped(work: AgentExecution, { steps, calls }: AgentPosition):
   if (!agent.stopWhen || !message) return false
   const toolNames = calls.map(({ toolName }) => toolName)
   return agent.stopWhen({ ...contextOf(work, steps), message: deepCopy(message), toolNames })
-}
-
-/** @throws {BudgetError} if the next step would exceed the budget of the agent or of one of its callers. */
-async function checkBudgets(work: AgentExecution, stepsTaken: number): Promise<void> {
-  const { steps } = work.agent.budget
-  if (stepsTaken >= steps) {
-    throw new BudgetError(
-      'budget_steps',
-      `${nameOf(work)} has taken ${stepsTaken} steps, the limit is ${steps}: raise budget.steps`,
-    )
-  }
-  for (let execution: ProgramExecution | undefined = work; execution; execution = execution.parent) {
-    const { tokens } = execution.program.budget
-    const { inputTokens = 0, outputTokens = 0 } = await usageOf(execution)
-    const used = inputTokens + outputTokens
-    if (used >= tokens) {
-      throw new BudgetError(
-        'budget_tokens',
-        `${nameOf(execution)} has used ${used} tokens, the limit is ${tokens}: raise budget.tokens`,
-      )
-    }
-  }
-}
-
-function nameOf({ program: { kind, name }, parent }: ProgramExecution): string {
-  if (parent === undefined) return 'the run'
-  return kind === 'hook' ? name : `${kind} ${name}`
-}
-
-/** Usage of an agent: the root agent with all its sub-agents, or a sub-agent or a hook's agent alone. */
-async function usageOf({ parent, session, runId, agentId, program, lane }: ProgramExecution): Promise<Usage> {
-  if (parent === undefined) return session.run(runId)?.usage ?? {}
-  if (program.budget.tokens === Number.POSITIVE_INFINITY) return {}
-  // An agent in the message of a workflow is identified by its lane only.
-  return parent.agentId === agentId ? session.hookUsage(runId, lane(0).origin) : session.usageOf(runId, agentId)
 }

@@ -6,6 +6,7 @@ import type { Program } from '../../define/program.ts'
 import type { SubAgent } from '../../define/sub-agent.ts'
 import type { AnyTool } from '../../define/tool.ts'
 import type { Model, ModelSettings } from '../../model/model.ts'
+import type { ModelLimits } from '../../model/model-limits.ts'
 import type { Reasoning } from '../../model/reasoning.ts'
 import type { Jsonified } from '../../schema/json.ts'
 import type { JsonSchema, OutputOf, Schema } from '../../schema/schema.ts'
@@ -84,6 +85,11 @@ export interface ReasonOptions<
   readonly toolExecution?: ToolExecution
   /** Maximum number of retries of a failed or invalid answer. @default 3 */
   readonly maxRetries?: number
+  /**
+   * Limits of one model answer: how long the provider may be silent, and how much it may send.
+   * @default the limits of the runtime
+   */
+  readonly modelLimits?: Partial<ModelLimits>
 }
 
 /** A tool call of `useReason` and its outcome: `output`, or `error`. */

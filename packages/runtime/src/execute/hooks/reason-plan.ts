@@ -9,6 +9,7 @@ import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
 import { nonStreamingModel } from '../../model/generate-result.ts'
 import { asV4, type ModelSettings } from '../../model/model.ts'
+import { modelLimitsOf } from '../../model/model-limits.ts'
 import { reasoningOf } from '../../model/reasoning.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../../schema/schema.ts'
 import { mayHaveField } from './field-paths.ts'
@@ -43,7 +44,8 @@ export function planOf(options: AnyReasonOptions): ReasonPlan {
   }
   check(options)
   const { model, input, system, abortSignal, reasoning, responseFormat, emit = true, stream = true } = options
-  const { id, structured, interrupt, toolExecution, maxRetries = DEFAULT_MAX_RETRIES } = options
+  const { id, structured, interrupt, toolExecution, maxRetries = DEFAULT_MAX_RETRIES, modelLimits = {} } = options
+  modelLimitsOf('useReason: modelLimits', modelLimits)
   const plannedModel = asV4(model, 'useReason: model')
   const reasoningSettings = reasoningOf(plannedModel, reasoning ?? {}, options.providerOptions)
   const output = outputOf(options)
@@ -75,11 +77,13 @@ export function planOf(options: AnyReasonOptions): ReasonPlan {
       budget: {
         steps: toolExecution?.maxSteps ?? REASON_STEPS,
         tokens: Number.POSITIVE_INFINITY,
+        bytes: Number.POSITIVE_INFINITY,
         timeMs: Number.POSITIVE_INFINITY,
       },
       trimHistory: undefined,
       parallelCalls: toolExecution?.parallelCalls ?? DEFAULT_PARALLEL_CALLS,
       maxRetries,
+      modelLimits,
     },
   }
 }
@@ -150,6 +154,7 @@ const OPTIONS_WITH_OWN_CHECKS = [
   'jsonSchema',
   'interrupt.requestSchema',
   'interrupt.responseSchema',
+  'modelLimits',
   'reasoning.effort',
   'reasoning.maxTokens',
   'reasoning.includeThoughts',

@@ -174,14 +174,19 @@ export class NodeExecution {
     this.#controller.abort(reason)
   }
 
-  /** Aborts all hooks and discards everything since the last commit. */
-  async discard({ code }: MillraceError): Promise<void> {
+  /** Aborts all hooks and waits for their writes. */
+  async abortHooks(): Promise<void> {
     this.close(NODE_ENDED)
     await Promise.allSettled(this.#writes)
     this.#uncommitted.clear()
-    const attempt = this.replay.failures + 1
     // Waits for writes that were queued before the abort.
     await this.work.commitLock.idle()
+  }
+
+  /** Aborts all hooks and discards everything since the last commit. */
+  async discard({ code }: MillraceError): Promise<void> {
+    await this.abortHooks()
+    const attempt = this.replay.failures + 1
     for (const [hookId, lane] of this.#lanes) await this.usage.discard(hookId, lane, { reason: code, attempt })
     await this.lane.discard({ reason: code, attempt })
   }

@@ -108,7 +108,7 @@ async function startChild(
   const lane = callLane(work, step, call.toolCallId)
   if (!session.hasAgent(runId, agentId)) await commitStart(settings, program, lane, signal)
   await session.current()
-  const { handover, context, data, timers, backoff, formChecks, logger } = work
+  const { handover, context, data, timers, backoff, modelLimits, formChecks, logger } = work
   const { ticketChanged, clock, commitLock, executor, workflowOf } = work
   const execution: ProgramExecution = {
     program,
@@ -124,6 +124,7 @@ async function startChild(
     data,
     timers,
     backoff,
+    modelLimits,
     formChecks,
     logger,
     telemetry,

@@ -9,6 +9,7 @@ import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Node, NodeContext, NodeFailure, NodeResult } from '../../define/node.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
+import { isCutAnswer } from '../../error/error-codes.ts'
 import { DEFAULT_BACKOFF } from '../../model/backoff.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { toJson } from '../../schema/json.ts'
@@ -211,11 +212,17 @@ async function handleFailure(
   const { runId, logger } = work
   logger.warn('a node failed', { runId, node: node.id, failures, code: failure.code, cause: failure.cause ?? failure })
   execution.telemetry.end('failed', failure)
+  const isRetried = retry !== undefined && failures < retry.attempts && shouldRetry(execution, retry, error)
+  if (!isRetried && onError.mode === 'stop' && isCutAnswer(failure)) {
+    // The end of the run seals what the cut answer has said.
+    await execution.abortHooks()
+    throw failure
+  }
   await execution.discard(failure)
   await discardChildLanes(execution, failure.code)
   // Discarded content must not be visible to the next attempt.
   await work.session.current()
-  if (retry && failures < retry.attempts && shouldRetry(execution, retry, error)) return { outcome: 'retry' }
+  if (isRetried) return { outcome: 'retry' }
   if (onError.mode === 'stop') throw failure
   await settleOpenInterrupts(execution)
   await endOpenCalls(execution)
