@@ -27,9 +27,10 @@ test('agent() adds the documented defaults', () => {
     budget: DEFAULT_BUDGET,
     parallelCalls: DEFAULT_PARALLEL_CALLS,
     maxRetries: DEFAULT_MAX_RETRIES,
+    modelLimits: {},
   })
   expect({ DEFAULT_BUDGET, DEFAULT_PARALLEL_CALLS, DEFAULT_MAX_RETRIES, DEFAULT_BACKOFF }).toEqual({
-    DEFAULT_BUDGET: { steps: 50, tokens: 2_000_000, timeMs: 3_600_000 },
+    DEFAULT_BUDGET: { steps: 50, tokens: 2_000_000, bytes: 268_435_456, timeMs: 3_600_000 },
     DEFAULT_PARALLEL_CALLS: 8,
     DEFAULT_MAX_RETRIES: 3,
     DEFAULT_BACKOFF: { firstMs: 1000, longestMs: 60_000 },
@@ -38,7 +39,8 @@ test('agent() adds the documented defaults', () => {
 
 test('replaces default limits by those of the definition, and accepts Infinity as no limit', () => {
   const { budget } = agent({ name: 'helper', model, maxSteps: 3, budget: { tokens: Number.POSITIVE_INFINITY } })
-  expect(budget).toEqual({ steps: 3, tokens: Number.POSITIVE_INFINITY, timeMs: DEFAULT_BUDGET.timeMs })
+  const { bytes, timeMs } = DEFAULT_BUDGET
+  expect(budget).toEqual({ steps: 3, tokens: Number.POSITIVE_INFINITY, bytes, timeMs })
 })
 
 const tools = (...all: unknown[]) => ({ tools: all })
@@ -78,7 +80,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   [
     'an unknown limit',
     { budget: { cost: 1 } },
-    /^agent helper: budget: expected steps, tokens and timeMs, found cost$/,
+    /^agent helper: budget: expected steps, tokens, bytes and timeMs, found cost$/,
   ],
   [
     'parallelCalls of 0',

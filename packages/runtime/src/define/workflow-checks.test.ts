@@ -24,7 +24,7 @@ describe('workflow() rejects an invalid definition with the message', () => {
     ],
     ['workflow w: edges: expected an array, found an object', { edges: {} }],
     ['workflow w: budget: steps: expected a number above 0, found 0', { maxSteps: 0 }],
-    ['workflow w: budget: expected steps, tokens and timeMs, found cost', { budget: { cost: 1 } }],
+    ['workflow w: budget: expected steps, tokens, bytes and timeMs, found cost', { budget: { cost: 1 } }],
     ['workflow w: migrate: expected an object, found an array', { migrate: [] }],
     ['workflow w: migrate.0: expected a function, found a string', { migrate: { 0: 'draft' } }],
     ['workflow w: migrate.1: this is version 1 itself: list only earlier versions', { migrate: { 1: go } }],

@@ -11,6 +11,7 @@ import type { Agent } from '../define/agent.ts'
 import { type Program, workflowOf } from '../define/program.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
 import { runAgent } from '../execute/agent/run-agent.ts'
+import { cutItems } from '../execute/cut-answer-error.ts'
 import type { ExecutionResult, Executor } from '../execute/executor.ts'
 import { agentOutput } from '../execute/output-stream.ts'
 import { type AgentExecution, checkpointOf, type ProgramExecution } from '../execute/program-execution.ts'
@@ -415,7 +416,7 @@ export class Drive {
         ...unfinishedObjectEntries(session, writer, failure.code),
         ...subAgentEnds(session, writer, 'interrupted'),
       ]
-      return [...openEnds, ...failedEnd(failure, checkpointId)]
+      return [...cutItems(error), ...openEnds, ...failedEnd(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
   }

@@ -56,8 +56,12 @@ class SizeCounter {
       this.size += length * (typeof toJSON === 'function' ? 2 : 6)
       return
     }
-    if (typeof toJSON === 'function') return this.add(toJSON.call(object, ''))
-    if (object instanceof String) return this.add(object.valueOf())
+    if (typeof toJSON === 'function') this.add(toJSON.call(object, ''))
+    else if (object instanceof String) this.add(object.valueOf())
+    else this.#addContainer(object)
+  }
+
+  #addContainer(object: object): void {
     if (this.#parents.length >= MAX_JSON_DEPTH) {
       // Not deeper, because the log refuses it. A cycle is found here at the latest.
       this.#isCyclic ||= this.#parents.includes(object)

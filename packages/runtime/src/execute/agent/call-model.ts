@@ -1,7 +1,7 @@
 // The model call of a step. Each attempt is a draft that is committed or discarded.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
-import type { Lane } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import type { Chunk, Json, Usage, View } from '@millrace/protocol'
 import { excerpt } from '@millrace/protocol/internal'
 import { sleep } from '../../async/sleep.ts'
@@ -9,7 +9,7 @@ import { yieldToEventLoop } from '../../async/yield-to-event-loop.ts'
 import { compute } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { classifyProviderError } from '../../error/classify-provider-error.ts'
-import { BudgetError, type MillraceError } from '../../error/error.ts'
+import { BudgetError, MillraceError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error-code.ts'
 import { retryDelayMs } from '../../model/backoff.ts'
 import { jsonFormatOf, learnFromWarnings, schemaInstructions } from '../../model/json-format.ts'
@@ -23,6 +23,7 @@ import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
 import { outputInvalid, outputProblem } from '../output-stream.ts'
+import { CutAnswerError } from '../cut-answer-error.ts'
 import { type AgentExecution, type CompletedModelCall, contextOf, maxCallIdLength } from '../program-execution.ts'
 import { allowanceFor } from './budgets.ts'
 
@@ -124,11 +125,13 @@ export async function callModel(
       }
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof BudgetError) {
+      // A proxy may throw when it is read.
+      if (MillraceError.isInstance(error) && error instanceof BudgetError) {
         span?.end(error)
         logger.warn('a model’s answer was cut off', { runId, step, attempt, code: error.code, cause: error })
-        if (isStarted) await keepAttempt(lane, answer, reader.estimatedTokens)
-        throw error
+        if (!isStarted) throw error
+        await writeCutUsage(lane, answer, reader.estimatedTokens)
+        throw new CutAnswerError(error, outputsIn(answer, lane))
       }
       const refusal = logErrorCode(error)
       const isTooLarge = refusal === 'too-large' && output !== undefined
@@ -184,6 +187,10 @@ async function readAnswer(
       if (answer.failure !== undefined) reader.endAfter(USAGE_WAIT_MS)
     }
     isComplete = answer.isComplete
+  } catch (error) {
+    signal.throwIfAborted()
+    // What follows an error of the provider does not matter.
+    throw answer.failure ?? error
   } finally {
     reader.close(isComplete)
   }
@@ -257,14 +264,18 @@ function finishOf({ usage, finishReason, warnings, providerMetadata }: ModelAnsw
 }
 
 /**
- * Keeps the text of an answer that was cut off: the end of the agent seals it. Providers charge for it, so it counts by
- * the usage that was reported so far, or else by the estimate.
+ * Writes the usage of an answer that was cut off. Providers charge for it, so it counts as reported so far, or else by
+ * the estimate.
  */
-async function keepAttempt(lane: Lane, { usage }: ModelAnswer, estimatedTokens: number): Promise<void> {
+async function writeCutUsage(lane: Lane, { usage }: ModelAnswer, estimatedTokens: number): Promise<void> {
   const { totalTokens, ...counts } = usage ?? {}
   const outputTokens = Math.max(counts.outputTokens ?? 0, estimatedTokens)
   await lane.write({ type: 'step-finish', usage: { ...counts, outputTokens }, finishReason: 'length' }).appended
 }
+
+/** The outputs of provider tools in an answer that was cut off. Its calls of other tools never run. */
+const outputsIn = ({ committedChunks }: ModelAnswer, lane: Lane): BatchItem[] =>
+  committedChunks.flatMap(chunk => (chunk.type.startsWith('tool-output-') ? [{ chunk, lane }] : []))
 
 /** Discards an attempt. Its usage still counts. */
 async function discardAttempt(lane: Lane, answer: ModelAnswer, attempt: number, failure: MillraceError): Promise<void> {

@@ -13,6 +13,7 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { ToolCallTelemetry } from '../../telemetry/tool-span.ts'
+import { cutItems } from '../cut-answer-error.ts'
 import type { ExecutionResult, Halt } from '../executor.ts'
 import { agentOutput } from '../output-stream.ts'
 import { type AgentExecution, callLane, checkpointOf, type ProgramExecution } from '../program-execution.ts'
@@ -77,7 +78,7 @@ export async function delegate(
     const failure = failureOf(error)
     const { toolCallId } = settings.call
     work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId, code: failure.code, cause: error })
-    await commitEnd(settings, sub, [], failure, failureOutcome(settings, failure), spans)
+    await commitEnd(settings, sub, cutItems(error), failure, failureOutcome(settings, failure), spans)
   } finally {
     cancelTime?.()
     work.signal.removeEventListener('abort', abort)
