@@ -126,6 +126,12 @@ export class Writer {
     return this.#appender.cursor
   }
 
+  /** Upper limit of the size of a value in an entry, in bytes: that of an entry, or of a blob if it is larger. */
+  get maxValueBytes(): number {
+    const { maxEntryBytes, maxBlobBytes } = this.#settings
+    return Math.max(maxEntryBytes, maxBlobBytes)
+  }
+
   /** The last checkpoint that this writer made on the main lane of its run. Undefined if it has made none. */
   get checkpoint(): Checkpoint | undefined {
     return this.#checkpoint

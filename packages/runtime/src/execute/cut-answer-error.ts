@@ -3,12 +3,16 @@ import { BudgetError, MillraceError } from '../error/error.ts'
 
 /** An answer was cut off at a limit. The end of its agent seals the text that readers have. */
 export class CutAnswerError extends BudgetError {
-  /** Entries of the answer that are not in the log yet, for the commit of the end. */
-  readonly items: readonly BatchItem[]
+  readonly #items: readonly BatchItem[]
 
   constructor({ code, message, cause }: BudgetError, items: readonly BatchItem[]) {
     super(code, message, { cause })
-    this.items = items
+    this.#items = items
+  }
+
+  /** Entries of the answer that are not in the log yet, for the commit of the end. */
+  get items(): readonly BatchItem[] {
+    return this.#items
   }
 }
 

@@ -22,7 +22,12 @@ const PARTS: Record<string, (n: number) => unknown> = {
   'empty text': () => ({ type: 'text-delta', id: '1', delta: '' }),
   'text parts': n => ({ type: n % 2 ? 'text-end' : 'text-start', id: '1' }),
   reasoning: () => ({ type: 'reasoning-delta', id: '1', delta: TEXT }),
-  'metadata of reasoning': () => ({ type: 'reasoning-delta', id: '1', delta: '', providerMetadata: { m: { s: TEXT } } }),
+  'metadata of reasoning': () => ({
+    type: 'reasoning-delta',
+    id: '1',
+    delta: '',
+    providerMetadata: { m: { s: TEXT } },
+  }),
   'tool input': n =>
     n === 0
       ? { type: 'tool-input-start', id: 'c', toolName: 'look' }
@@ -113,7 +118,10 @@ test('an answer is cut off at its limit of tokens, estimated from its text, reas
 test('a run is cut off at its limit of tokens while an answer streams', async () => {
   const { model } = endlessModel(begun, () => ({ type: 'text-delta', id: '1', delta: 'four' }))
   let calls = 0
-  const first = [{ type: 'tool-call', toolCallId: 'a', toolName: 'look', input: '{}' } as const, finish('tool-calls', [60, 10])]
+  const first = [
+    { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: '{}' } as const,
+    finish('tool-calls', [60, 10]),
+  ]
   const both: LanguageModelV4 = {
     ...model,
     doStream: async options => (calls++ === 0 ? { stream: streamOf(first) } : model.doStream(options)),

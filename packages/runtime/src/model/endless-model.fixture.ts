@@ -2,7 +2,10 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import { partsModel } from './model-run.fixture.ts'
 
 /** A model that sends some parts, then others without end. */
-export function endlessModel(first: readonly LanguageModelV4StreamPart[], next: (n: number) => LanguageModelV4StreamPart) {
+export function endlessModel(
+  first: readonly LanguageModelV4StreamPart[],
+  next: (n: number) => LanguageModelV4StreamPart,
+) {
   const ends: unknown[] = []
   const signals: AbortSignal[] = []
   let sent = 0

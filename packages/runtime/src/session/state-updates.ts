@@ -1,9 +1,11 @@
 // State updates of a tool call. The update functions are kept, so that they can be applied to the current state when
 // the outcome is committed.
 
+import { LogError } from '@millrace/log'
 import type { Json, Operation } from '@millrace/protocol'
 import { MillraceError, ToolError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
+import { assertJsonSize } from './assert-json-size.ts'
 import { diff } from './state-diff.ts'
 
 /** Updates a state: returns the new one, or changes its argument. */
@@ -12,13 +14,16 @@ export type StateUpdate = (state: Json | undefined) => Json | undefined
 /** The updates of one call, in order. */
 export class StateUpdates {
   readonly #read: () => Json | undefined
+  readonly #maxBytes: number
   readonly #updates: StateUpdate[] = []
   /** The state without and with the updates, as of the last read. */
   #base: Json | undefined
   #current: Json | undefined
 
-  constructor(read: () => Json | undefined) {
+  /** `maxBytes`: upper limit of the size of a state. */
+  constructor(read: () => Json | undefined, maxBytes: number) {
     this.#read = read
+    this.#maxBytes = maxBytes
     this.#current = this.#base = read()
   }
 
@@ -38,7 +43,7 @@ export class StateUpdates {
 
   /** Adds an update. @throws {ToolError} if it cannot be applied to the current state. */
   add(update: StateUpdate): void {
-    this.#current = applyUpdate(this.state, update)
+    this.#current = applyUpdate(this.state, update, this.#maxBytes)
     this.#updates.push(update)
   }
 
@@ -68,11 +73,11 @@ export class StateUpdates {
   }
 
   #applyTo(state: Json | undefined): Json | undefined {
-    return this.#updates.reduce(applyUpdate, state)
+    return this.#updates.reduce((current, update) => applyUpdate(current, update, this.#maxBytes), state)
   }
 }
 
-function applyUpdate(state: Json | undefined, update: StateUpdate): Json | undefined {
+function applyUpdate(state: Json | undefined, update: StateUpdate, maxBytes: number): Json | undefined {
   try {
     const copy = structuredClone(state)
     const next = update(copy)
@@ -82,6 +87,7 @@ function applyUpdate(state: Json | undefined, update: StateUpdate): Json | undef
       throw new TypeError('a state update cannot be asynchronous: compute first, then update')
     }
     const result = next === undefined ? copy : next
+    assertJsonSize(result, maxBytes, 'the state')
     return result === undefined ? undefined : (JSON.parse(JSON.stringify(result)) as Json)
   } catch (error) {
     throw stateError(error)
@@ -92,7 +98,12 @@ function applyUpdate(state: Json | undefined, update: StateUpdate): Json | undef
 const stateError = (error: unknown): MillraceError =>
   MillraceError.isInstance(error)
     ? error
-    : new ToolError('the state could not be changed', { code: 'tool_state_refused', cause: error })
+    : new ToolError(
+        error instanceof LogError && error.code === 'too-large'
+          ? 'the state change exceeds the size limit of the log: change less, or store a reference'
+          : 'the state could not be changed',
+        { code: 'tool_state_refused', cause: error },
+      )
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof (Object(value) as { then?: unknown }).then === 'function'

@@ -12,8 +12,7 @@ import { runNode, structuredIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 const modelLimits = { answerBytes: 5000 }
-const endless = () =>
-  endlessModel(textParts('It is warm.'), () => ({ type: 'text-delta', id: '1', delta: 'so ' }))
+const endless = () => endlessModel(textParts('It is warm.'), () => ({ type: 'text-delta', id: '1', delta: 'so ' }))
 
 /** The texts after the message of the user. */
 const textsOf = ({ messages }: { readonly messages: readonly { readonly parts: readonly object[] }[] }) =>
@@ -78,8 +77,7 @@ test('an answer that does not begin in time is retried', async () => {
   let calls = 0
   const model: LanguageModelV4 = {
     ...partsModel(),
-    doStream: options =>
-      ++calls === 1 ? new Promise(() => {}) : scriptedModel([{ text: 'Here.' }]).doStream(options),
+    doStream: options => (++calls === 1 ? new Promise(() => {}) : scriptedModel([{ text: 'Here.' }]).doStream(options)),
   }
   const { returned } = await runNode(() => useReason({ model, input: 'x', modelLimits: { firstPartMs: 1 } }), {
     backoff: { firstMs: 1 },

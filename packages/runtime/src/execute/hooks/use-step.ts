@@ -2,6 +2,7 @@ import type { Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
 import { type Jsonified, toJson } from '../../schema/json.ts'
+import { assertJsonSize } from '../../session/assert-json-size.ts'
 import { keyOf } from '../../session/key.ts'
 import { currentExecution, suppressUnhandled, withoutHooks } from '../replay/execution.ts'
 
@@ -40,14 +41,15 @@ async function stepHook<T>(
     await work.writer.sure()
     const idempotencyKey = keyOf(work.session.id, execution.effectRunId, hookId)
     const result = await withoutHooks(() => code({ idempotencyKey, abortSignal: signal }))
-    return { value: resultOf(key, result) }
+    return { value: resultOf(key, result, work.writer.maxValueBytes) }
   })
   return value as Jsonified<Awaited<T>>
 }
 
 /** The result of a step as JSON. */
-function resultOf(key: string, value: unknown): Json | undefined {
+function resultOf(key: string, value: unknown, maxBytes: number): Json | undefined {
   if (value === undefined) return undefined
+  assertJsonSize(value, maxBytes, `useStep ${key}`)
   const problem = `useStep ${key}: the result is not JSON and cannot be stored`
   return toJson(value, cause => new ValidationError(problem, { cause }))
 }

@@ -2,6 +2,7 @@ import type { Chunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
 import { toJson } from '../../schema/json.ts'
+import { jsonSizeAtLeast } from '../../schema/json-size.ts'
 import { type InputOf, type Schema, validateSync } from '../../schema/schema.ts'
 import { currentExecution, type NodeExecution } from '../replay/execution.ts'
 
@@ -47,6 +48,13 @@ export function emitStructured(execution: NodeExecution, update: StructuredUpdat
     throw new ValidationError(`${label}: expected an update, found ${describeType(update)}`)
   }
   const { dataType = 'generic', schemaId, schemaVersion, id } = update
+  const { maxValueBytes } = execution.work.writer
+  // Before schemas read all of it.
+  if (jsonSizeAtLeast(update, maxValueBytes) > maxValueBytes) {
+    throw new ValidationError(
+      `${label}: the update exceeds the size limit of the log: send it in parts, or a reference`,
+    )
+  }
   for (const [name, text] of Object.entries({ streamId: update.streamId, dataType, schemaId, schemaVersion, id })) {
     if (text !== undefined && (typeof text !== 'string' || text === '')) {
       throw new ValidationError(`${label}: ${name}: expected text, found ${describeType(text)}`)

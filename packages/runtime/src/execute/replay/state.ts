@@ -4,6 +4,7 @@ import type { Json } from '@millrace/protocol'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { toJsonText } from '../../schema/json.ts'
 import { jsonLoss } from '../../schema/json-loss.ts'
+import { jsonSizeAtLeast } from '../../schema/json-size.ts'
 
 /** The maximum size of one state value, in bytes of JSON. */
 export const MAX_STATE_VALUE = 64 * 1024
@@ -82,18 +83,20 @@ function updated(key: string, value: Json | undefined, update: WorkflowStateUpda
  */
 export function checkStateValue(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
+  const tooLargeError = (bytes: number | string) =>
+    new MillraceError(
+      'workflow_state_too_large',
+      `state ${key}: expected at most ${MAX_STATE_VALUE} bytes, found ${bytes}: store a reference instead`,
+    )
+  // Measured first, because serializing a large value blocks the process.
+  if (jsonSizeAtLeast(value, MAX_STATE_VALUE) > MAX_STATE_VALUE) throw tooLargeError('more')
   const notJson = (found: string, cause?: unknown) =>
     new ValidationError(`state ${key}: expected JSON, found ${found}: set a plain value instead`, { cause })
   const loss = jsonLoss(value)
   if (loss !== undefined) throw notJson(loss)
   const text = toJsonText(value, cause => notJson('a value that is not JSON', cause))
   const bytes = Buffer.byteLength(text)
-  if (bytes > MAX_STATE_VALUE) {
-    throw new MillraceError(
-      'workflow_state_too_large',
-      `state ${key}: expected at most ${MAX_STATE_VALUE} bytes, found ${bytes}: store a reference instead`,
-    )
-  }
+  if (bytes > MAX_STATE_VALUE) throw tooLargeError(bytes)
   return JSON.parse(text) as Json
 }
 

@@ -6,6 +6,7 @@ import type { ToolContext } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
 import { PROVIDER_CONTENT } from '../../model/model-answer.ts'
 import { toJson } from '../../schema/json.ts'
+import { assertJsonSize } from '../../session/assert-json-size.ts'
 import { keyOf } from '../../session/key.ts'
 import { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
@@ -28,8 +29,8 @@ export interface CallScope {
 
 /** The context of a call. */
 export function callContext({ work, step, toolCallId, lane, abortSignal }: CallScope): CallContext {
-  const { agent, session, runId, agentId, context, logger } = work
-  const updates = new StateUpdates(() => session.state)
+  const { agent, session, writer, runId, agentId, context, logger } = work
+  const updates = new StateUpdates(() => session.state, writer.maxValueBytes)
   let isClosed = false
   const isOpen = () => !isClosed && !abortSignal.aborted
   /** Code that continues after its call ended is a mistake, but must not crash the process. */
@@ -69,7 +70,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallS
         if (type === PROVIDER_CONTENT) {
           throw new ToolError(`emit: ${name} is reserved for content of providers: choose another name`)
         }
-        const json = toolJson(data, type)
+        const json = toolJson(data, type, writer.maxValueBytes)
         return writeOrFail(type, () =>
           lane.write({
             type,
@@ -83,14 +84,19 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallS
   }
 }
 
-/** Converts a value of a tool to JSON; undefined becomes null. @throws {ToolError} if it is not JSON. */
-export function toolJson(value: unknown, label: string): Json {
+/** Converts a value of a tool to JSON; undefined becomes null. @throws {ToolError} if it is not JSON or too large. */
+export function toolJson(value: unknown, label: string, maxBytes: number): Json {
   if (value === undefined) return null
+  assertToolJsonSize(value, label, maxBytes)
   return toJson(value, cause => {
     const found = cause === undefined ? `, but a ${typeof value}` : ''
     return new ToolError(`${label} is not JSON${found}`, { code: 'tool_output_invalid', cause })
   })
 }
+
+/** @throws {ToolError} if a value of a tool is surely too large for the log. */
+export const assertToolJsonSize = (value: unknown, label: string, maxBytes: number): void =>
+  writeOrFail(label, () => assertJsonSize(value, maxBytes, label))
 
 /** Writes a chunk of a call. If the log rejects it, the call fails and not the run. */
 export function writeOrFail<T>(label: string, write: () => T): T {

@@ -1,5 +1,5 @@
 import type { Json } from '@millrace/protocol'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
@@ -141,4 +141,42 @@ test('commits each outcome separately, and the last one closes the step', async 
     ['main', 1, 1, true],
     ['main', 2, 2, true],
   ])
+})
+
+describe('measures a value of a tool before it is serialized', () => {
+  /** A list whose items count how often they are read. It would have more than 1 GB as JSON. */
+  function countingList() {
+    let reads = 0
+    const item = {
+      get field() {
+        reads++
+        return 'x'.repeat(1000)
+      },
+    }
+    return { list: Array.from({ length: 1_000_000 }, () => item), reads: () => reads }
+  }
+  const outputSchema = z.custom<unknown>(value => JSON.stringify(value).length > 0)
+
+  test.each(['an output', 'an output with a schema', 'progress', 'an event', 'a state'])('%s', async kind => {
+    const { list, reads } = countingList()
+    const heavy = tool({
+      name: 'heavy',
+      inputSchema: none,
+      ...(kind === 'an output with a schema' && { outputSchema }),
+      async *execute(_input, { emit, updateState }) {
+        if (kind === 'progress') yield list
+        if (kind === 'an event') emit('big', list)
+        if (kind === 'a state') updateState(() => list as never)
+        return list
+      },
+    })
+    const { agent: sayer } = caller([heavy], [{ name: 'heavy', id: 'c' }])
+    const { result } = await runToEnd(sayer, { log: { ...small.log, maxBlobBytes: 200_000 } })
+    expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+    const code = kind === 'a state' ? 'tool_state_refused' : 'tool_output_too_large'
+    expect(callsOf(result.message)).toMatchObject([
+      { state: 'output-error', code, errorText: expect.stringContaining('exceeds the size limit of the log') },
+    ])
+    expect(reads()).toBeLessThan(1000)
+  })
 })

@@ -11,7 +11,7 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
-import { type CallContext, callContext, toolJson, writeOrFail } from './call-context.ts'
+import { assertToolJsonSize, type CallContext, callContext, toolJson, writeOrFail } from './call-context.ts'
 
 /** The outcome of a call before it is committed. */
 export interface Outcome {
@@ -40,7 +40,7 @@ export async function outcomeOf(
   const { toolCallId, toolName } = call
   if (tool === undefined)
     return failedOutcome(work, call, new ToolError(`the tool ${toolName} does not exist any more`))
-  const { signal, timers } = work
+  const { signal, timers, writer } = work
   const { timeoutMs = Number.POSITIVE_INFINITY } = tool
   const controller = new AbortController()
   const abort = () => controller.abort(signal.reason)
@@ -50,7 +50,10 @@ export async function outcomeOf(
   const cancel = Number.isFinite(timeoutMs) ? timers.after(timeoutMs, onTimeout) : undefined
   const context = callContext({ work, step, toolCallId, lane, abortSignal: controller.signal })
   try {
-    const output = await unlessAborted(run(tool, call, context, lane, timers), controller.signal)
+    const output = await unlessAborted(
+      run(tool, call, { context, lane, timers, maxBytes: writer.maxValueBytes }),
+      controller.signal,
+    )
     return {
       chunk: { type: 'tool-output-available', toolCallId, output, executor: 'server' },
       output,
@@ -106,17 +109,28 @@ function truncateErrorText(text: string): string {
   return prefix === text ? text : `${prefix.toWellFormed()}…`
 }
 
-async function run(tool: Tool, call: ToolPart, context: CallContext, lane: Lane, timers: Timers): Promise<Json> {
+interface CallEnvironment {
+  readonly context: CallContext
+  readonly lane: Lane
+  readonly timers: Timers
+  /** Upper limit of the size of a value, in bytes. */
+  readonly maxBytes: number
+}
+
+async function run(tool: Tool, call: ToolPart, environment: CallEnvironment): Promise<Json> {
+  const { context, maxBytes } = environment
   const { name, inputSchema, outputSchema } = tool
   // Schemas may return their argument and code may change it, so they get a copy.
   const parsed = await validate(inputSchema, deepCopy(call.input))
   if ('problem' in parsed)
     throw new ToolError(`the input does not match its schema: ${parsed.problem}`, { cause: parsed.cause })
-  const value = await finalOutputOf(tool.execute(parsed.value, context.context), call, context, lane, timers)
+  const value = await finalOutputOf(tool.execute(parsed.value, context.context), call, environment)
   const label = `the result of ${name}`
-  if (outputSchema === undefined) return toolJson(value, label)
+  if (outputSchema === undefined) return toolJson(value, label, maxBytes)
+  // Before the schema reads all of it.
+  assertToolJsonSize(value, label, maxBytes)
   const checked = await validate(outputSchema, value)
-  if (!('problem' in checked)) return toolJson(checked.value, label)
+  if (!('problem' in checked)) return toolJson(checked.value, label, maxBytes)
   throw new ToolError(`${label} does not match its schema: ${checked.problem}`, {
     code: 'tool_output_invalid',
     cause: checked.cause,
@@ -127,9 +141,7 @@ async function run(tool: Tool, call: ToolPart, context: CallContext, lane: Lane,
 async function finalOutputOf(
   execution: unknown,
   { toolCallId, toolName }: ToolPart,
-  context: CallContext,
-  lane: Lane,
-  timers: Timers,
+  { context, lane, timers, maxBytes }: CallEnvironment,
 ): Promise<unknown> {
   if (!isGenerator(execution)) return execution
   let last: unknown
@@ -139,7 +151,7 @@ async function finalOutputOf(
     if (!context.isOpen()) return execution.return(undefined)
     last = value
     try {
-      const output = toolJson(value, `the progress of ${toolName}`)
+      const output = toolJson(value, `the progress of ${toolName}`, maxBytes)
       await writeOrFail(`the progress of ${toolName}`, () =>
         lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true, executor: 'server' }),
       )

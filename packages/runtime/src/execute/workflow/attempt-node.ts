@@ -13,6 +13,7 @@ import { isCutAnswer } from '../../error/error-codes.ts'
 import { DEFAULT_BACKOFF } from '../../model/backoff.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { toJson } from '../../schema/json.ts'
+import { jsonSizeAtLeast } from '../../schema/json-size.ts'
 import { runAgentNode } from '../hooks/agent-node.ts'
 import { settleOpenInterrupts } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
@@ -39,7 +40,7 @@ export async function attemptNode(execution: NodeExecution, node: Node): Promise
       execution.run(() => runNode(node, execution)),
       work.signal,
     )
-    const result = resultOf(node, returned)
+    const result = resultOf(node, returned, work.writer.maxValueBytes)
     await writeUi(execution, result.ui)
     // A state that cannot be stored is an error of the node.
     execution.prepareFinalCommit()
@@ -57,6 +58,7 @@ export async function attemptNode(execution: NodeExecution, node: Node): Promise
     work.signal.throwIfAborted()
     // Errors of the log do not concern the node, and changed code does not get better by a retry.
     if (error instanceof LogError || isChanged(error)) throw error
+    if (error instanceof NodeEndError) return handleFailureAtEnd(execution, node, error)
     return handleFailure(execution, node, error, (at.failures ?? 0) + 1)
   }
 }
@@ -110,8 +112,8 @@ function contextOf({ id, params }: Node, execution: NodeExecution): NodeContext<
 /** The fields of a node's result. */
 const FIELDS = ['data', 'ui', 'condition', 'transitionTo']
 
-/** Validates a node's result. @throws {ValidationError} if it is malformed. */
-function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
+/** Validates a node's result. @throws {ValidationError} if it is malformed. @throws {NodeEndError} if it is surely too large. */
+function resultOf({ id }: Node, returned: unknown, maxBytes: number): NodeResult<Json> {
   if (returned === undefined || returned === null) return {}
   // The result is private, including its keys: these go only to the logger.
   const wrong = (problem: string, field?: string) => {
@@ -133,6 +135,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
     if (text !== undefined && typeof text !== 'string')
       throw wrong(`${describeType(text)} as ${fieldName}: expected text`)
   }
+  if (data !== undefined && jsonSizeAtLeast(data, maxBytes) > maxBytes) throw resultTooLargeError(id)
   return {
     ...(data !== undefined && { data: toJson(data, () => wrong('data that is not JSON')) }),
     ...(ui !== undefined && { ui }),
@@ -187,6 +190,12 @@ function shouldRetry({ work, at }: NodeExecution, { when }: NonNullable<Node['re
 
 /** The end of a node cannot be committed. */
 export class NodeEndError extends Error {}
+
+/** The error for a result that the log does not accept. */
+export function resultTooLargeError(node: string, cause?: unknown): NodeEndError {
+  const problem = `the result of node ${node} exceeds the size limit of the log: return less, or a reference`
+  return new NodeEndError(problem, { cause: new MillraceError('hook_result_too_large', problem, { cause }) })
+}
 
 /** Handles a node whose end could not be committed, without a retry: it would fail again. */
 export function handleFailureAtEnd(

@@ -4,7 +4,7 @@ import type { BatchItem, Lane } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
 import type { Node } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
-import { BudgetError, MillraceError, ValidationError } from '../../error/error.ts'
+import { BudgetError, MillraceError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error-code.ts'
 import { validate } from '../../schema/schema.ts'
 import type { ExecutionResult } from '../executor.ts'
@@ -26,7 +26,7 @@ import {
 } from '../replay/position.ts'
 import { type ResumePoint, readResumePoint, resumeBatches, resumedRunIds } from '../replay/resume-point.ts'
 import { type PreparedCommit, StructuredStreams } from '../replay/uncommitted.ts'
-import { attemptNode, handleFailureAtEnd, type NodeAttempt, NodeEndError } from './attempt-node.ts'
+import { attemptNode, handleFailureAtEnd, type NodeAttempt, NodeEndError, resultTooLargeError } from './attempt-node.ts'
 import { checkForkUnchanged, migratePosition, settlementOf, workflowOfProgram } from './migration.ts'
 import { QuiescenceDetector } from './quiescence-detector.ts'
 
@@ -276,7 +276,7 @@ class WorkflowRun {
     ]
     if (!lane.fits(finalItems)) {
       const problem = `node ${at.node} returned data that exceeds the size limit of an output: return less, or a reference`
-      throw new NodeEndError(problem, { cause: new ValidationError(problem) })
+      throw new NodeEndError(problem, { cause: new MillraceError('hook_result_too_large', problem) })
     }
     this.#work.checkpointId = checkpoint.checkpointId
     // Without data, a sub-agent call gets the text of the workflow.
@@ -350,11 +350,7 @@ class WorkflowRun {
         { chunk: checkpointOf(lane, isOver), lane },
       ]
       await lane.commit(entries).catch(error => {
-        if (logErrorCode(error) !== 'too-large') throw error
-        const problem = `the result of node ${at.node} exceeds the size limit of the log: return less, or a reference`
-        throw new NodeEndError(problem, {
-          cause: new MillraceError('hook_result_too_large', problem, { cause: error }),
-        })
+        throw logErrorCode(error) === 'too-large' ? resultTooLargeError(at.node, error) : error
       })
       prepared.onCommitted()
       if (isOver) this.#journal.forget(at.execution)
