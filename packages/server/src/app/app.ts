@@ -28,6 +28,7 @@ export class App<Types = unknown> {
   readonly #isGuarded: boolean
   readonly #logger: Logger
   readonly #settings: StreamSettings
+  readonly #bodyMs: number
   readonly #lifetime: Lifetime
   readonly #requests: RequestHandler
 
@@ -37,6 +38,7 @@ export class App<Types = unknown> {
     this.#options = options
     this.#isGuarded = authorize !== undefined
     this.#settings = settings.stream
+    this.#bodyMs = settings.limits.bodyMs
     this.#logger = safeLogger(logger)
     this.#lifetime = new Lifetime(options, settings, this.#logger)
     this.#requests = new RequestHandler({
@@ -72,7 +74,8 @@ export class App<Types = unknown> {
   /** Listens on a port. Without `authorize`, only on loopback. @throws if the port cannot be bound or the store cannot be opened */
   listen(options: ListenOptions = {}): Promise<Listening> {
     const start = async () => void (await this.#lifetime.ready())
-    return listen({ node: this.node, start, close: () => this.close() }, options, this.#isGuarded)
+    const app = { node: this.node, bodyMs: this.#bodyMs, start, close: () => this.close() }
+    return listen(app, options, this.#isGuarded)
   }
 
   /** The options of this server, for code that serves or drives the same programs in another way. */

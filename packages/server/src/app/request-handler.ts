@@ -10,6 +10,7 @@ import { PIECE_BYTES, pacedReply, piecesOf } from '../http/paced-reply.ts'
 import { errorReply, type Headers, type Reply } from '../http/reply.ts'
 import { SharedBody } from '../http/shared-body.ts'
 import type { StaticFiles } from '../http/static.ts'
+import { withTimedBody } from '../http/timed-body.ts'
 import { bodyLimitOf, callRoute } from '../routing/route.ts'
 import { Router } from '../routing/router.ts'
 import type { Services } from '../routing/services.ts'
@@ -67,15 +68,16 @@ export class RequestHandler {
     return { ...reply, headers: { ...headers, ...reply.headers } }
   }
 
-  async #callRoute(request: Request, url: URL, path: string): Promise<Reply> {
+  async #callRoute(untimed: Request, url: URL, path: string): Promise<Reply> {
     const { cors, lifetime } = this.#options
-    const preflightHeaders = preflight(cors, request)
+    const preflightHeaders = preflight(cors, untimed)
     if (preflightHeaders) return { status: 204, headers: preflightHeaders, body: undefined }
-    const found = this.#router.find(request.method, path.slice('/api'.length))
+    const found = this.#router.find(untimed.method, path.slice('/api'.length))
     if (found === undefined) throw routeUnknown()
     const { route, params } = found
     if (lifetime.isDraining) throw draining()
     const services = await (route.action === 'health' ? lifetime.readyWithTimeout() : lifetime.ready())
+    const request = withTimedBody(untimed, services.settings.timers, services.limits)
     const body = request.body === null ? undefined : new SharedBody(request, bodyLimitOf(route, services.limits))
     const sharedRequest = body?.request ?? request
     const caller = await services.authorize(sharedRequest, route.action, params['sessionId'])

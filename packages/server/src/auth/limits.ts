@@ -10,6 +10,10 @@ export interface Limits {
   readonly uploadBytes: number
   /** Maximum total size of the uploads that one message attaches, in bytes. @default 67108864 */
   readonly attachedBytes: number
+  /** Maximum time between two pieces of a body, in ms. @default 30000 */
+  readonly bodyIdleMs: number
+  /** Maximum time until a whole body has arrived, in ms. @default 120000 */
+  readonly bodyMs: number
   /** Maximum bytes of bodies and replies in flight per principal and process. A single one is always accepted. @default 134217728 */
   readonly inFlightBytes: number
   /** Maximum number of sessions per principal, checked when a session is created. @default 1000 */
@@ -30,6 +34,8 @@ export const DEFAULT_LIMITS: Limits = {
   inputBytes: 256 * 1024,
   uploadBytes: 16 * 1024 * 1024,
   attachedBytes: 64 * 1024 * 1024,
+  bodyIdleMs: 30_000,
+  bodyMs: 120_000,
   inFlightBytes: 128 * 1024 * 1024,
   sessions: 1_000,
   streams: 256,

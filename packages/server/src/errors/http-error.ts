@@ -18,6 +18,7 @@ const STATUSES = {
   upload_unknown: 404,
   method_unknown: 405,
   not_acceptable: 406,
+  body_timeout: 408,
   message_unknown: 409,
   transcript_diverged: 409,
   transcript_refused: 409,

@@ -8,7 +8,7 @@ export const MAX_BODY_DEPTH = 64
 /** Called with the size of each received piece. @throws if a limit is exceeded */
 type Count = (bytes: number) => void
 
-/** Reads the bytes of a body. @throws `body_too_large`, `media_type_unknown` or `body_invalid` */
+/** Reads the bytes of a body. @throws `body_too_large`, `body_timeout`, `media_type_unknown` or `body_invalid` */
 export async function bytesOf(request: Request, limit: number, count: Count = () => {}): Promise<Uint8Array> {
   const declared = Number(request.headers.get('content-length') ?? 0)
   if (declared > limit) throw tooLarge(limit)
@@ -31,7 +31,8 @@ export async function bytesOf(request: Request, limit: number, count: Count = ()
 async function pieceOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<Uint8Array | undefined> {
   try {
     return (await reader?.read())?.value
-  } catch {
+  } catch (error) {
+    if (error instanceof HttpError) throw error
     // The client left or the connection broke: not the server's fault.
     throw new HttpError('body_invalid', 'body: expected more bytes, the connection ended early: send it again')
   }

@@ -30,6 +30,8 @@ export interface Listening {
 /** The app that a server listens for. */
 export interface ListeningApp {
   readonly node: RequestListener
+  /** Maximum time until a whole body has arrived, in ms. */
+  readonly bodyMs: number
   /** Opens the store. @throws if the store cannot be opened */
   start(): Promise<void>
   close(): Promise<void>
@@ -37,6 +39,9 @@ export interface ListeningApp {
 
 /** Time for clients to receive the last bytes after the app is closed, in ms. */
 export const LINGER_MS = 1_000
+
+/** Time for the headers of a request to arrive, in ms. */
+const HEADERS_TIMEOUT_MS = 20_000
 
 /** Listens on a port. Hosts other than loopback need an app with `authorize`. @throws if the host is not allowed or the port cannot be bound */
 export async function listen(app: ListeningApp, options: ListenOptions, isGuarded: boolean): Promise<Listening> {
@@ -48,8 +53,12 @@ export async function listen(app: ListeningApp, options: ListenOptions, isGuarde
       `host: expected a loopback address, found ${host}: set the authorize option to accept requests from other machines`,
     )
   }
-  // The timeouts close sockets with incomplete requests. Streams have no time limit.
-  const server = createServer({ headersTimeout: 20_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 }, app.node)
+  // The timeouts close sockets with incomplete requests, also if no route reads their bodies. Streams have no time limit.
+  const requestTimeout = HEADERS_TIMEOUT_MS + app.bodyMs
+  const server = createServer(
+    { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout, keepAliveTimeout: 65_000 },
+    app.node,
+  )
   server.on('clientError', refuseUnreadable)
   await bind(server, port, host)
   try {
