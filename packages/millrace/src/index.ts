@@ -42,6 +42,7 @@ export {
   type Backoff,
   type Budget,
   BudgetError,
+  boundedFetch,
   type ClientTool,
   type ClientToolDefinition,
   consoleLogger,

@@ -105,6 +105,7 @@ export { useRuntimeContext } from './execute/hooks/use-runtime-context.ts'
 export { type SetState, useNodeState, useWorkflowState } from './execute/hooks/use-state.ts'
 export { type StepContext, useStep } from './execute/hooks/use-step.ts'
 export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './execute/hooks/use-structured-data.ts'
+export { type BoundedFetchOptions, boundedFetch } from './model/bounded-fetch.ts'
 export type { Model, ModelSettings } from './model/model.ts'
 export type { ModelLimits } from './model/model-limits.ts'
 export {

@@ -30,6 +30,7 @@ const STATUSES = {
   streams_limit: 429,
   rate_limit: 429,
   body_parsed: 500,
+  authorize_timeout: 503,
   draining: 503,
 } as const
 
@@ -113,6 +114,12 @@ export const draining = (): HttpError =>
   new HttpError('draining', 'the server is shutting down: reconnect', {
     retryable: true,
     headers: { 'retry-after': '1', connection: 'close' },
+  })
+
+/** `authorize` did not answer in time for an open stream: clients may reconnect. */
+export const authorizeTimeout = (): HttpError =>
+  new HttpError('authorize_timeout', 'the server could not check the access to this stream in time: reconnect', {
+    retryable: true,
   })
 
 /** The reply to an error, and whether the server logs it. */

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { HttpError } from '../errors/http-error.ts'
+import { RECHECK_TIMEOUT_MS } from './connections.ts'
 import { SlowClient } from './slow-client.fixture.ts'
 import type { StreamChannel } from './stream-channel.ts'
 import { delta, ID, NO_RESOURCES, StreamServer } from './stream-server.fixture.ts'
@@ -134,17 +135,31 @@ describe('an open stream', () => {
     expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
-  test('is authorized once at a time, however long authorize takes', async () => {
+  test('is authorized once at a time', async () => {
     const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const recheck = vi.fn(() => answer.promise)
     const client = testServer.serve(neverReplies, undefined, { recheck })
-    await testServer.clock.advance(reauthorizeMs * 10)
+    await testServer.clock.advance(reauthorizeMs * 4)
     expect(recheck).toHaveBeenCalledTimes(1)
     answer.resolve()
     await testServer.clock.advance(reauthorizeMs * 2)
     expect(recheck).toHaveBeenCalledTimes(3)
     expect(client.isClosed).toBe(false)
+  })
+
+  test('is closed if authorize does not answer in time', async () => {
+    const testServer = new StreamServer({ settings: { reauthorizeMs } })
+    const client = testServer.serve(neverReplies, undefined, { recheck: () => new Promise(() => {}) })
+    await testServer.clock.advance(reauthorizeMs + RECHECK_TIMEOUT_MS - 1)
+    expect(client.isClosed).toBe(false)
+    await testServer.clock.advance(reauthorizeMs)
+    expect(await client.closed).toBe('ended')
+    const error = { code: 'authorize_timeout', retryable: true, message: expect.stringContaining('reconnect') }
+    expect(client.frames.at(-1)).toEqual({ type: 'fail', error, recoverable: true })
+    expect(testServer.logged).toHaveLength(1)
+    await settled()
+    expect(testServer.resources).toEqual(NO_RESOURCES)
   })
 
   test('writes nothing if the client left while it was authorized again', async () => {

@@ -1,7 +1,7 @@
 import type { StreamManager } from '@millrace/log'
 import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
-import { draining, errorResponseOf } from '../errors/http-error.ts'
+import { authorizeTimeout, draining, errorResponseOf } from '../errors/http-error.ts'
 import type { StreamReply } from '../http/reply.ts'
 import type { Format } from './format.ts'
 import { type Framing, framingOf, StreamChannel } from './stream-channel.ts'
@@ -27,6 +27,9 @@ export interface StreamReplyOptions {
   /** Called once when the connection is gone; `isEnded` is true if the server ended it, false if the client dropped it. */
   readonly onClose?: (isEnded: boolean) => void
 }
+
+/** Time for `authorize` to answer for an open stream, in ms. */
+export const RECHECK_TIMEOUT_MS = 30_000
 
 interface OpenConnection {
   checkedAt: number
@@ -129,7 +132,14 @@ export class Connections {
       // A full channel may have no writer that waits, and so nothing that watches for a stall.
       if (channel.isFull) channel.watchStall()
       else if (now - channel.lastWrite >= heartbeatMs / 2) this.#sendHeartbeat(channel)
-      if (!connection.isChecking && now - connection.checkedAt >= reauthorizeMs) void this.#recheck(channel, connection)
+      const age = now - connection.checkedAt
+      if (!connection.isChecking && age >= reauthorizeMs) void this.#recheck(channel, connection)
+      else if (connection.isChecking && age >= reauthorizeMs + RECHECK_TIMEOUT_MS) {
+        // Otherwise a caller that lost access would keep the stream.
+        this.#logger.error('authorize did not answer in time for an open stream', { timeoutMs: RECHECK_TIMEOUT_MS })
+        this.fail(channel, authorizeTimeout())
+        channel.end()
+      }
     }
   }
 

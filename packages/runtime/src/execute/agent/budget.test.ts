@@ -88,32 +88,52 @@ test('aborts the model call when the time of a run is over, and keeps the shown 
   await runtime.close()
 })
 
-test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhen'])(
-  'ends a run that exceeds its time limit, although %s never settles',
-  async limit => {
-    const cluster = new VirtualCluster()
-    const never = new Promise<never>(() => {})
-    const stuck = tool({ name: 'again', inputSchema: z.object({}), execute: () => (limit === 'a tool' ? never : 1) })
-    const model = scriptedModel(() => (limit === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))
-    const { runtime } = cluster.process(() => [
+const NEVER_SETTLES = [
+  'a model',
+  'a tool',
+  'a schema',
+  'an approval rule',
+  'instructions',
+  'modelLimits',
+  'resolveContext',
+  'stopWhen',
+  'tools',
+  'trimHistory',
+]
+
+test.each(NEVER_SETTLES)('ends a run that exceeds its time limit, although %s never settles', async limit => {
+  const cluster = new VirtualCluster()
+  const never = new Promise<never>(() => {})
+  const stuck = tool({
+    name: 'again',
+    inputSchema: limit === 'a schema' ? z.object({}).refine(() => never) : z.object({}),
+    jsonSchema: { type: 'object' },
+    execute: () => (limit === 'a tool' ? never : 1),
+    ...(limit === 'an approval rule' && { approval: () => never }),
+  })
+  const model = scriptedModel(() => (limit === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))
+  const { runtime } = cluster.process(
+    () => [
       agent({
         name: 'stuck',
         model,
         tools: () => (limit === 'tools' ? never : [stuck]),
         ...(limit === 'instructions' && { instructions: () => never }),
+        ...(limit === 'modelLimits' && { modelLimits: () => never }),
         ...(limit === 'trimHistory' && { trimHistory: () => never }),
         ...(limit === 'stopWhen' && { stopWhen: () => never }),
         maxSteps: 1,
         budget: { timeMs: 5000 },
       }),
-    ])
-    await runtime.start({ agent: 'stuck', session: 's', runId: 'r', input: 'Go.' })
-    expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
-    const view = await cluster.view('s')
-    expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
-    if (limit === 'a tool') {
-      expect(callsOf(view.messages.at(-1))).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
-    }
-    await runtime.close()
-  },
-)
+    ],
+    limit === 'resolveContext' ? { resolveContext: () => never } : {},
+  )
+  await runtime.start({ agent: 'stuck', session: 's', runId: 'r', input: 'Go.' })
+  expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
+  const view = await cluster.view('s')
+  expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
+  if (limit === 'a tool') {
+    expect(callsOf(view.messages.at(-1))).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
+  }
+  await runtime.close()
+})

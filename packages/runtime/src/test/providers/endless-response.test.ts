@@ -1,0 +1,80 @@
+// Servers of providers that send without end, reached through the packages of the providers.
+
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { describe, expect, test } from 'vitest'
+import { boundedFetch } from '../../model/bounded-fetch.ts'
+import { AgentHarness, chunksOf, type TestAgentOptions } from '../../model/model-run.fixture.ts'
+import { type Handle, hangingServer } from './hanging-server.fixture.ts'
+import { anthropicWire, openaiWire } from './raw-server.fixture.ts'
+
+const apiKey = 'sk-key-of-a-test'
+const fetch = boundedFetch({ maxBytes: 100_000 })
+const WORDS = ['It ', 'is ', 'warm.']
+
+const PROVIDERS = [
+  {
+    name: '@ai-sdk/openai-compatible',
+    wire: openaiWire,
+    model: (baseURL: string) => createOpenAICompatible({ name: 'maker', baseURL, apiKey, fetch })('gpt-test'),
+    /** One more event with text. */
+    event: 'data: {"choices":[{"index":0,"delta":{"content":"so "}}]}\n\n',
+  },
+  {
+    name: '@ai-sdk/anthropic',
+    wire: anthropicWire,
+    model: (baseURL: string) => createAnthropic({ baseURL, apiKey, fetch })('claude-sonnet-4-5'),
+    event:
+      'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"so "}}\n\n',
+  },
+]
+
+/** Sends the start of a body, then a text again and again for as long as the client reads. */
+const endless =
+  (start: string, again: string, type = 'text/event-stream', status = 200): Handle =>
+  response => {
+    response.writeHead(status, { 'content-type': type }).write(start)
+    const send = () => {
+      if (!response.destroyed) response.write(again, () => setImmediate(send))
+    }
+    send()
+  }
+
+describe.each(PROVIDERS)('$name', ({ wire, model, event }) => {
+  const body = wire.text(WORDS)
+  /** The body up to the last event with text. */
+  const start = body.slice(0, body.indexOf('\n\n', body.indexOf('warm.')) + 2)
+
+  async function against(handle: Handle, options: TestAgentOptions = {}) {
+    const server = await hangingServer(handle)
+    const harness = new AgentHarness(model(server.url), { maxRetries: 0, ...options })
+    const { result, entries } = await harness.run()
+    await Promise.all(server.closed)
+    await harness.close()
+    const text = chunksOf(entries, 'text-delta')
+      .map(({ delta }) => delta)
+      .join('')
+    return { result, text }
+  }
+
+  test('cuts an answer off that has no end, keeps its text, and closes the connection', async () => {
+    const { result, text } = await against(endless(start, event), { modelLimits: { answerBytes: 20_000 } })
+    expect(result).toMatchObject({ status: 'failed', error: { code: 'budget_answer' } })
+    expect(text).toMatch(/^It is warm\.(so )+$/)
+  })
+
+  test('cuts an event off that has no end', async () => {
+    const { result, text } = await against(endless(`${start}data: "`, 'x'.repeat(10_000)))
+    expect(result).toMatchObject({ status: 'failed', error: { code: 'provider_error' } })
+    expect(text).toBe('It is warm.')
+  })
+
+  test('cuts a refusal off that has no end', async () => {
+    const { result } = await against(endless('{"error":"', 'x'.repeat(10_000), 'application/json', 400))
+    expect(result.status).toBe('failed')
+  })
+})
+
+test('rejects a limit that is not valid', () => {
+  expect(() => boundedFetch({ maxBytes: 0 })).toThrow('boundedFetch: maxBytes: expected a number above 0, found 0')
+})
