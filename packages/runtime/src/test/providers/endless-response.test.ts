@@ -63,15 +63,53 @@ describe.each(PROVIDERS)('$name', ({ wire, model, event }) => {
     expect(text).toMatch(/^It is warm\.(so )+$/)
   })
 
-  test('cuts an event off that has no end', async () => {
-    const { result, text } = await against(endless(`${start}data: "`, 'x'.repeat(10_000)))
+  test.each([
+    ['a line', `data: "`, 'x'.repeat(10_000)],
+    ['lines', '', `data: ${'x'.repeat(1000)}\r\n`],
+  ])('cuts an event off that has %s without end', async (_, head, again) => {
+    const { result } = await against(endless(start + head, again))
     expect(result).toMatchObject({ status: 'failed', error: { code: 'provider_error' } })
-    expect(text).toBe('It is warm.')
   })
 
   test('cuts a refusal off that has no end', async () => {
     const { result } = await against(endless('{"error":"', 'x'.repeat(10_000), 'application/json', 400))
     expect(result.status).toBe('failed')
+  })
+})
+
+describe('a response below its limit is not changed', () => {
+  const event = `data: ${'x'.repeat(40)}`
+  /** Sends a text in pieces of this length. */
+  const inPieces = (text: string, length: number): Response => {
+    const bytes = Buffer.from(text)
+    let at = 0
+    const pull = (controller: ReadableStreamDefaultController) => {
+      if (at >= bytes.length) return controller.close()
+      controller.enqueue(bytes.subarray(at, at + length))
+      at += length
+    }
+    return new Response(new ReadableStream({ pull }), {
+      headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+    })
+  }
+
+  test.each([
+    ['\n\n', 1],
+    ['\n\n', 7],
+    ['\n\n', 1000],
+    ['\r\n\r\n', 1],
+    ['\r\n\r\n', 2],
+    ['\r\n\r\n', 7],
+    ['\r\n\r\n', 1000],
+  ])('events that end with %j, in pieces of %i bytes', async (end, length) => {
+    const text = `${event}${end}`.repeat(20)
+    const get = boundedFetch({ maxBytes: length < 1000 ? 64 : 1000, fetch: async () => inPieces(text, length) })
+    expect(await (await get('http://maker.example')).text()).toBe(text)
+  })
+
+  test('a response without a body', async () => {
+    const get = boundedFetch({ fetch: async () => new Response(null, { status: 204 }) })
+    expect((await get('http://maker.example')).status).toBe(204)
   })
 })
 
