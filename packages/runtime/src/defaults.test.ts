@@ -32,6 +32,9 @@ import { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
 import { MAX_REPEATED_RESULT_LENGTH } from './execute/tool/delegate.ts'
 import { workflow } from './index.ts'
 import { DEFAULT_BACKOFF } from './model/backoff.ts'
+import { MAX_BUFFERED_BYTES } from './model/bounded-fetch.ts'
+import { DEFAULT_MODEL_LIMITS } from './model/model-limits.ts'
+import { BYTES_PER_TOKEN, PART_BYTES } from './model/part-reader.ts'
 import { FORM_CHECK_TIMEOUT_MS, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './schema/form-response.ts'
 import { DEFAULT_ANSWER_CHECK_MS, MAX_WAITING_PER_PRINCIPAL } from './schema/schema-checker.ts'
 import { MAX_WAITING_CHECKS, WORKER_MEMORY_MIB } from './schema/schema-worker.ts'
@@ -43,6 +46,9 @@ test.each([
   ['budget.tokens', DEFAULT_BUDGET.tokens],
   ['budget.timeMs', DEFAULT_BUDGET.timeMs],
   ['parallelCalls', DEFAULT_PARALLEL_CALLS],
+  ['modelLimits.firstPartMs', DEFAULT_MODEL_LIMITS.firstPartMs],
+  ['modelLimits.idleMs', DEFAULT_MODEL_LIMITS.idleMs],
+  ['modelLimits.answerTokens', DEFAULT_MODEL_LIMITS.answerTokens],
   ['maxRetries', DEFAULT_MAX_RETRIES],
   ['backoff.firstMs', DEFAULT_BACKOFF.firstMs],
   ['backoff.longestMs', DEFAULT_BACKOFF.longestMs],
@@ -60,6 +66,11 @@ test.each([
 
 test.each([
   ['pendings of a run: approvals, client tools, questions', MAX_PENDINGS.toLocaleString('en')],
+  ['`budget.bytes`', `${DEFAULT_BUDGET.bytes / 1024 / 1024} MiB`],
+  ['`modelLimits.answerBytes`', `${DEFAULT_MODEL_LIMITS.answerBytes / 1024 / 1024} MiB`],
+  ['a part of an answer', `${PART_BYTES} bytes`],
+  ['a token, by the estimate', `${BYTES_PER_TOKEN} bytes`],
+  ['`boundedFetch`: `maxBytes`', `${MAX_BUFFERED_BYTES / 1024 / 1024} MiB`],
   ["a client's claim of a tool", MAX_CLAIM_MS.toLocaleString('en')],
   ['the id of a run', `${MAX_RUN_ID_LENGTH} characters`],
   ['the longest `timeoutMs`', MAX_TIMER_MS.toLocaleString('en')],

@@ -9,6 +9,7 @@ import { CLAIM_MS } from '../routes/answers.ts'
 import { STORE_TIMEOUT_MS } from '../routes/store-timeout.ts'
 import { MAX_NAME_LENGTH } from '../routing/names.ts'
 import { MAX_FILENAME_LENGTH } from '../runs/uploads.ts'
+import { RECHECK_TIMEOUT_MS } from '../stream/connections.ts'
 import { MAX_LISTED, MAX_WATCHED } from '../stream/session-lists.ts'
 import { DEFAULT_STREAM } from '../stream/stream-settings.ts'
 import { DEFAULT_STORE } from './options.ts'
@@ -44,6 +45,7 @@ describe('the table of defaults states', () => {
     ['a followed list of sessions', `${MAX_LISTED} sessions`],
     ['removals that a followed list reports', `${MAX_WATCHED.toLocaleString('en')} sessions`],
     ['clients connected while a server closes', LINGER_MS.toLocaleString('en')],
+    ['a repeated check of an open stream by `authorize`', RECHECK_TIMEOUT_MS.toLocaleString('en')],
     ['a check by `GET /api/health`', STORE_TIMEOUT_MS.toLocaleString('en')],
   ])('%s', (name, value) => {
     expect(defaults).toContain(`| ${name} | ${value} |`)
