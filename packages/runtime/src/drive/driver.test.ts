@@ -234,7 +234,7 @@ test("counts the time of a run by the store's clock, across drivers", async () =
   await requestRun(cluster, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
     ...silentAgent(timers),
-    budget: { steps: 5, tokens: 1000, timeMs: 2000 },
+    budget: { steps: 5, tokens: 1000, bytes: Number.POSITIVE_INFINITY, timeMs: 2000 },
   })
   const owner = cluster.process(timers => [limited(timers)])
   const { timestamp } = await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'run-started')
@@ -255,7 +255,7 @@ test('ends a run at once if its time is over, and keeps the shown content', asyn
   await requestRun(cluster, 'silent')
   const limited = (timers: ProcessTimers): Agent => ({
     ...silentAgent(timers),
-    budget: { steps: 5, tokens: 1000, timeMs: 2000 },
+    budget: { steps: 5, tokens: 1000, bytes: Number.POSITIVE_INFINITY, timeMs: 2000 },
   })
   const owner = cluster.process(timers => [limited(timers)])
   await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')

@@ -1,6 +1,6 @@
 // Reads the stream parts of one answer. Ends the call of a provider that is silent for too long or that sends too much.
 
-import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV4StreamPart, LanguageModelV4StreamResult } from '@ai-sdk/provider'
 import type { Timers } from '@millrace/log'
 import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
@@ -47,8 +47,6 @@ export interface PartReaderSettings {
   readonly allowance: Allowance
 }
 
-type PartStream = ReadableStream<LanguageModelV4StreamPart>
-
 export class PartReader {
   readonly #settings: PartReaderSettings
   readonly #controller = new AbortController()
@@ -81,7 +79,7 @@ export class PartReader {
   }
 
   /** Starts the call. @throws the error of the provider, or why the call ended. */
-  async open(call: () => PromiseLike<{ readonly stream: PartStream }>): Promise<void> {
+  async open(call: () => PromiseLike<Pick<LanguageModelV4StreamResult, 'stream'>>): Promise<void> {
     const { signal } = this
     signal.throwIfAborted()
     const opening = (async () => (await call()).stream)()

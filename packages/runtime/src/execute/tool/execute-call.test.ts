@@ -2,7 +2,7 @@ import type { Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
-import { tool } from '../../define/tool.ts'
+import { type ToolContext, tool } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
 import { caller, callsOf, commitOf, resultsIn, runToEnd } from '../agent/run-to-end.fixture.ts'
 
@@ -159,17 +159,17 @@ describe('measures a value of a tool before it is serialized', () => {
 
   test.each(['an output', 'an output with a schema', 'progress', 'an event', 'a state'])('%s', async kind => {
     const { list, reads } = countingList()
-    const heavy = tool({
+    const options = {
       name: 'heavy',
       inputSchema: none,
-      ...(kind === 'an output with a schema' && { outputSchema }),
-      async *execute(_input, { emit, updateState }) {
+      async *execute(_input: unknown, { emit, updateState }: ToolContext) {
         if (kind === 'progress') yield list
         if (kind === 'an event') emit('big', list)
         if (kind === 'a state') updateState(() => list as never)
         return list
       },
-    })
+    }
+    const heavy = kind === 'an output with a schema' ? tool({ ...options, outputSchema }) : tool(options)
     const { agent: sayer } = caller([heavy], [{ name: 'heavy', id: 'c' }])
     const { result } = await runToEnd(sayer, { log: { ...small.log, maxBlobBytes: 200_000 } })
     expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
