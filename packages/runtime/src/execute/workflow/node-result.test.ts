@@ -74,7 +74,7 @@ describe('the result of a node', () => {
   test('fails the node if the output exceeds the limit of the log', async () => {
     const testRun = await WorkflowTestRun.start(single(() => ({ data: 'x'.repeat(2_000_000) })))
     const { status, error } = await testRun.result()
-    expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+    expect([status, error?.code]).toEqual(['failed', 'hook_result_too_large'])
     expect(error?.message).toContain('node node')
     // Between nodes it may be large.
     const testWorkflow = sequence({
