@@ -11,7 +11,8 @@ export interface Budget {
    */
   readonly tokens: number
   /**
-   * Maximum size of the answers of all models, in bytes as the log counts them, including discarded attempts.
+   * Maximum size of the answers of all models in the log, in bytes, including discarded attempts. While an answer
+   * streams, it counts as for `ModelLimits.answerBytes`.
    * @default 268_435_456
    */
   readonly bytes: number

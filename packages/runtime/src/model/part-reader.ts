@@ -142,7 +142,8 @@ export class PartReader {
     // A single process does not run that long.
     if (this.#silenceLeftMs > MAX_TIMER_MS) return pending
     const startedAt = timers.now()
-    const cancel = timers.after(Math.max(0, this.#silenceLeftMs), () => this.#end(this.#silenceError()))
+    // The connection keeps the process alive, not this timer.
+    const cancel = timers.after(Math.max(0, this.#silenceLeftMs), () => this.#end(this.#silenceError()), true)
     try {
       return await pending
     } finally {

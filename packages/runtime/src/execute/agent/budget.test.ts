@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
-import { textOf, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
+import { isStep, textOf, VirtualCluster } from '../../drive/virtual-cluster.fixture.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { callsOf, recordingModel, runToEnd } from './run-to-end.fixture.ts'
 
@@ -136,4 +136,33 @@ test.each(NEVER_SETTLES)('ends a run that exceeds its time limit, although %s ne
     expect(callsOf(view.messages.at(-1))).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
   }
   await runtime.close()
+})
+
+test('counts the bytes of answers that another process has streamed', async () => {
+  /** Runs to the end of the budget; returns the number of answers before the last model call. */
+  const answersOf = async (isTakenOver: boolean) => {
+    const cluster = new VirtualCluster()
+    let last = 0
+    const program = (isStuck: boolean) => {
+      const model = scriptedModel(({ answers }) => {
+        last = answers
+        if (answers === 2 && isStuck) return new Promise<never>(() => {})
+        return { text: 'x'.repeat(600), calls: [{ name: 'again', input: {}, id: `c${answers}` }] }
+      })
+      return agent({ name: 'long', model, tools: [again], budget: { bytes: 5000 } })
+    }
+    const first = cluster.process(() => [program(isTakenOver)])
+    await first.runtime.start({ agent: 'long', session: 's', runId: 'r', input: 'Go.' })
+    await cluster.waitForEntry('s', ({ chunk, origin }) => chunk.type === 'tool-output-available' && isStep(origin, 2))
+    if (isTakenOver) {
+      first.kill()
+      cluster.process(() => [program(false)])
+    }
+    expect(await cluster.waitForEnd('s', 'r')).toBe('failed')
+    expect((await cluster.view('s')).runs[0]).toMatchObject({ error: { code: 'budget_bytes' } })
+    return last
+  }
+  const alone = await answersOf(false)
+  expect(alone).toBeGreaterThan(2)
+  expect(await answersOf(true)).toBe(alone)
 })
