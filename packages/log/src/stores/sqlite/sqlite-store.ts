@@ -34,6 +34,11 @@ import { SqliteWatchers } from './watchers.ts'
 // of milliseconds at most, and fit several times into a reader's page.
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
+/** Default of `walBytes`. Appends in use reach the checkpoint by pages (runner.ts) long before. */
+const WAL_BYTES = 64 * 1024 * 1024
+/** Less would run a checkpoint for every few writes. */
+const MIN_WAL_BYTES = 64 * 1024
+
 /** Options of `sqliteStore`. */
 export interface SqliteOptions {
   /** The file. It is created if it does not exist; its folder must exist. */
@@ -52,6 +57,13 @@ export interface SqliteOptions {
    */
   readonly maxPages?: number
   /**
+   * Size of the write-ahead log at which a checkpoint empties it, in bytes. It may exceed this by the largest writes in
+   * flight, and while a reader of another process prevents the checkpoint. Set less for a small disk.
+   *
+   * @default 67108864
+   */
+  readonly walBytes?: number
+  /**
    * The store's clock, in ms.
    *
    * @default Date.now
@@ -65,7 +77,7 @@ export interface SqliteOptions {
  * @throws LogError `invalid` if an option is invalid.
  */
 export function sqliteStore(options: SqliteOptions): LogStore {
-  const { path, durability = 'normal', maxPages, clock = Date.now } = options
+  const { path, durability = 'normal', maxPages, walBytes = WAL_BYTES, clock = Date.now } = options
   if (path === '' || path === ':memory:' || path.startsWith('file:')) {
     const found = JSON.stringify(path)
     throw new LogError(
@@ -76,7 +88,11 @@ export function sqliteStore(options: SqliteOptions): LogStore {
   if (maxPages !== undefined && !(Number.isSafeInteger(maxPages) && maxPages > 0)) {
     throw new LogError('invalid', `maxPages: expected a whole number above zero, found ${maxPages}`)
   }
-  return new SqliteStore({ path: resolve(path), durability, ...(maxPages === undefined ? {} : { maxPages }) }, clock)
+  if (!(Number.isSafeInteger(walBytes) && walBytes >= MIN_WAL_BYTES)) {
+    throw new LogError('invalid', `walBytes: expected a whole number from ${MIN_WAL_BYTES}, found ${walBytes}`)
+  }
+  const file = { path: resolve(path), durability, walBytes, ...(maxPages === undefined ? {} : { maxPages }) }
+  return new SqliteStore(file, clock)
 }
 
 class SqliteStore implements LogStore {
