@@ -10,6 +10,8 @@ import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
   Batch,
+  BlobScope,
+  BlobUsage,
   ClaimResult,
   Fork,
   ForkResult,
@@ -192,6 +194,15 @@ class SqliteStore implements LogStore {
   async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
     checkNames({ streamId, hash })
     return this.#runner.read('getBlob', streamId, hash)
+  }
+
+  async blobUsage(scope: BlobScope, prefix: string): Promise<BlobUsage> {
+    checkNames({ ...scope, prefix })
+    return this.#runner.read('blobUsage', scope, prefix)
+  }
+
+  async probeWrite(): Promise<void> {
+    await this.#runner.write('probeWrite', { streamId: '', bytes: 0 })
   }
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
