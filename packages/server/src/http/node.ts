@@ -7,7 +7,7 @@ import { HttpError } from '../errors/http-error.ts'
 import { BatchingSink, handleBytesOf } from './batching-sink.ts'
 import { markParsed } from './body.ts'
 import type { ChannelSettings } from './channel.ts'
-import { hasLength, lengthOf, type Reply } from './reply.ts'
+import { hasLength, lengthOf, type ReadyReply } from './reply.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
 
 /** The path and query of a request: the path that a framework left after mounting, or the original one. */
@@ -84,7 +84,7 @@ function lazyBody(message: IncomingMessage): ReadableStream<Uint8Array> {
 
 /** Writes a reply to a Node response. */
 export function respond(
-  reply: Reply,
+  reply: ReadyReply,
   message: IncomingMessage,
   response: ServerResponse,
   { timers, stallMs }: Pick<ChannelSettings, 'timers' | 'stallMs'>,
@@ -151,10 +151,10 @@ function leavesLargeBody({ complete, headers }: IncomingMessage): boolean {
   return coding !== undefined || Number(length ?? 0) > MAX_DISCARDED_BYTES
 }
 
-const withClose = (reply: Reply): Reply => ({ ...reply, headers: { ...reply.headers, connection: 'close' } })
+const withClose = (reply: ReadyReply): ReadyReply => ({ ...reply, headers: { ...reply.headers, connection: 'close' } })
 
 /** HTTP/2 forbids connection headers. */
-function headersOf({ headers }: Reply, { httpVersionMajor }: IncomingMessage): Reply['headers'] {
+function headersOf({ headers }: ReadyReply, { httpVersionMajor }: IncomingMessage): ReadyReply['headers'] {
   if (httpVersionMajor < 2) return headers
   const { connection, ...rest } = headers
   return rest
