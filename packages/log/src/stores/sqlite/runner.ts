@@ -159,7 +159,7 @@ export class Runner {
       return await this.#turn.run(work)
     } catch (error) {
       // The write-ahead log may be what fills the disk.
-      if (isFull(error)) this.#truncateUnlessPending()
+      if (isFull(error) && this.#mayCheckpoint && walBytesOf(this.#options.path) > 0) this.#truncate()
       throw logErrorOf(error, this.#options.path)
     } finally {
       this.#waiting--
@@ -215,17 +215,17 @@ export class Runner {
     if (this.#pagesSinceSizeCheck >= PAGES_PER_SIZE_CHECK) {
       this.#pagesSinceSizeCheck = 0
       // Other processes and repeated pages extend it too.
-      this.#truncateUnlessPending(walBytes)
+      const size = walBytesOf(path)
+      if (size > walBytes && this.#mayCheckpoint) void this.#checkpoint()
       // Writes are faster than the checkpoint: they wait for it.
-      if (this.#isCheckpointing && walBytesOf(path) > 2 * walBytes) this.#isBlocked = true
+      else if (size > 2 * walBytes && this.#isCheckpointing) this.#isBlocked = true
     }
     if (this.#pages >= CHECKPOINT_PAGES[durability]) void this.#checkpoint()
   }
 
-  /** Empties a write-ahead log above a size in bytes. */
-  #truncateUnlessPending(aboveBytes = 0): void {
-    if (this.#isCheckpointing || this.#pendingTruncation !== undefined) return
-    if (walBytesOf(this.#options.path) > aboveBytes) this.#truncate()
+  /** Whether a checkpoint is neither in progress nor about to be tried again. */
+  get #mayCheckpoint(): boolean {
+    return !this.#isCheckpointing && this.#pendingTruncation === undefined
   }
 
   /** Empties the write-ahead log. Repeats it while a reader of another process prevents it. */
@@ -244,9 +244,12 @@ export class Runner {
       this.#mustTruncate = true
     }
     let isTruncation = false
+    let isTooLarge = false
+    const { path, walBytes } = this.#options
     try {
       do {
         this.#pages = 0
+        isTooLarge = walBytesOf(path) > walBytes
         isTruncation = this.#mustTruncate
         this.#mustTruncate = false
         // Most of the write-ahead log is copied while writes continue. For the rest, writes wait in the worker; then
@@ -254,15 +257,15 @@ export class Runner {
         await this.#worker.checkpoint('passive')
         // Not after a close: the worker was asked to end, and another request would start a new one that is never
         // closed.
-        this.#isBlocked = (isTruncation || this.#pages > 0) && !this.isClosed
+        this.#isBlocked = (isTruncation || isTooLarge || this.#pages > 0) && !this.isClosed
         if (!this.#isBlocked) continue
         const isComplete = await this.#worker.checkpoint(isTruncation ? 'truncate' : 'full')
-        if (isTruncation && !isComplete) this.#truncateLater()
+        if ((isTruncation || isTooLarge) && !isComplete) this.#truncateLater()
         this.#isBlocked = false
       } while (this.#mustTruncate && !this.isClosed)
     } catch {
       // Nothing is lost, and the next checkpoint tries again.
-      if (isTruncation) this.#truncateLater()
+      if (isTruncation || isTooLarge) this.#truncateLater()
     } finally {
       this.#isBlocked = this.#isCheckpointing = false
     }
