@@ -4,6 +4,8 @@ import { HttpError } from '../errors/http-error.ts'
 
 /** Maximum nesting depth of a JSON body. */
 export const MAX_BODY_DEPTH = 64
+/** Maximum number of values in a JSON body, with those in lists and objects. Parsing millions blocks for seconds. */
+export const MAX_BODY_VALUES = 250_000
 
 /** Called with the size of each received piece. @throws if a limit is exceeded */
 type Count = (bytes: number) => void
@@ -60,7 +62,7 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
   } catch {
     throw new HttpError('body_invalid', 'body: expected UTF-8')
   }
-  checkDepth(text)
+  checkSize(text)
   try {
     return JSON.parse(text)
   } catch {
@@ -72,9 +74,11 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
 export const tooLarge = (limit: number) =>
   new HttpError('body_too_large', `body: expected at most ${limit} bytes`, { headers: { connection: 'close' } })
 
-/** Checks the depth of a JSON text before it is parsed. @throws `body_invalid` */
-function checkDepth(text: string): void {
+/** Checks the depth of a JSON text, and its number of values, before it is parsed. @throws `body_invalid` */
+function checkSize(text: string): void {
   let depth = 0
+  // A list or an object has one value more than commas.
+  let values = 0
   let isString = false
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -82,11 +86,15 @@ function checkDepth(text: string): void {
       if (code === 0x5c) i++
       else if (code === 0x22) isString = false
     } else if (code === 0x22) isString = true
+    else if (code === 0x2c) values++
     else if (code === 0x7b || code === 0x5b) {
+      values++
       if (++depth > MAX_BODY_DEPTH)
         throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_DEPTH} levels`)
     } else if (code === 0x7d || code === 0x5d) depth--
   }
+  if (values > MAX_BODY_VALUES)
+    throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_VALUES} values`)
 }
 
 /** Requests whose body a framework parsed before this server: the JSON is the same, but the original bytes are lost. */

@@ -113,8 +113,11 @@ function parseQuery(query: Query, sent: URLSearchParams): object {
   return Object.fromEntries(parameters)
 }
 
+/** A large body with a problem in each element would otherwise take half a minute. */
+const FIRST_PROBLEM: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true }
+
 function parse(code: 'body_invalid' | 'request_invalid', label: string, schema: z.ZodType, value: unknown): unknown {
-  const { success, data, error } = schema.safeParse(value)
+  const { success, data, error } = schema.safeParse(value, FIRST_PROBLEM)
   if (success) return data
   throw new HttpError(code, validationProblem(label, error.issues))
 }

@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { firstSeed, multiplied, reportFailed, reportPlayed, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
 import type { MillraceOptions } from '../../app/options.ts'
 import type { Limits } from '../../auth/limits.ts'
+import { MAX_BODY_VALUES } from '../../http/body.ts'
 import { changedRequests } from '../../routing/fuzz.fixture.ts'
 import { AnyErrorSchema, question, SECRETS, type TestRequest, TwoUserServer } from '../../routing/two-user-server.fixture.ts'
 import { prepareSessions, type ValidRequest, validRequests } from '../../routing/valid-requests.fixture.ts'
@@ -66,8 +67,16 @@ async function preparedRequests(testServer: TwoUserServer): Promise<readonly Omi
     content: 'x'.repeat(500),
     parts: [{ type: 'text', text: 'x'.repeat(500) }],
   }))
+  // Eight mebibytes of values that are wrong, and as many as may be parsed.
+  const wrong = (one: string, count = MAX_BODY_VALUES - 100) => Array(count).fill(one).join()
+  const json = { 'content-type': 'application/json' }
   return [
     ...valid,
+    { path: '/api/ai-sdk/echo', raw: `{"id":"x","messages":[${wrong('{}', 2_700_000)}]}`, headers: json },
+    { path: '/api/ai-sdk/echo', raw: `{"id":"x","messages":[${wrong('0')}]}`, headers: json },
+    { path: '/api/ag-ui/echo', raw: `{"threadId":"x","runId":"r","messages":[${wrong('{}')}]}`, headers: json },
+    { path: '/api/tanstack/echo', raw: `{"threadId":"x","runId":"r","messages":[${wrong('{}')}]}`, headers: json },
+    { path: '/api/sessions/mine/runs', raw: `{"agent":"echo","input":{"parts":[${wrong('0')}]}}`, headers: json },
     { path: '/api/sessions/form/answers', body: { kind: 'interrupt', id, response } },
     { path: '/api/sessions/large' },
     { path: '/api/ai-sdk/echo', body: { id: 'long', messages } },
