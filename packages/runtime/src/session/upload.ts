@@ -63,9 +63,7 @@ export async function storeUpload(
 }
 
 /** What is measured: one file, all files of a session, or all files in the sessions of an owner. */
-export type UploadScope =
-  | { readonly streamId: string; readonly hash?: string }
-  | { readonly principal: string | null }
+export type UploadScope = { readonly streamId: string; readonly hash?: string } | { readonly principal: string | null }
 
 /**
  * Number and total size of stored files, with their descriptions. Undefined if the store cannot measure blobs. Reads no

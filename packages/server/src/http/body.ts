@@ -93,8 +93,7 @@ function checkSize(text: string): void {
         throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_DEPTH} levels`)
     } else if (code === 0x7d || code === 0x5d) depth--
   }
-  if (values > MAX_BODY_VALUES)
-    throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_VALUES} values`)
+  if (values > MAX_BODY_VALUES) throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_VALUES} values`)
 }
 
 /** Requests whose body a framework parsed before this server: the JSON is the same, but the original bytes are lost. */

@@ -5,7 +5,11 @@ import { jsonBody } from './json-body.ts'
 const textOf = async (value: unknown) => Buffer.from(await jsonBody(value, () => {})).toString()
 
 test('writes what JSON.stringify writes', async () => {
-  const leaf = fc.oneof(fc.jsonValue(), fc.constantFrom(undefined, Number.NaN, -0, new Date(0)), fc.string({ unit: 'binary' }))
+  const leaf = fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom(undefined, Number.NaN, -0, new Date(0)),
+    fc.string({ unit: 'binary' }),
+  )
   const value = fc.object({ maxDepth: 7, values: [leaf] })
   await fc.assert(
     fc.asyncProperty(fc.oneof(value, fc.array(value), fc.array(leaf)), async each => {

@@ -11,10 +11,10 @@ const PIECE_CHARACTERS = 64 * 1024
 const PIECES_PER_TURN = 16
 
 /** Called with the size of each written piece. @throws to stop */
-type Count = (bytes: number) => void
+type CountPiece = (bytes: number) => void
 
 /** The JSON of a value that does not change meanwhile, as UTF-8. */
-export async function jsonBody(value: unknown, count: Count): Promise<Uint8Array> {
+export async function jsonBody(value: unknown, count: CountPiece): Promise<Uint8Array> {
   const pieces: Buffer[] = []
   let text = ''
   const flush = () => {

@@ -80,10 +80,12 @@ test('a probe that hangs is not repeated, and its checks end by their timeout', 
   const { app } = testApp({ store, timers, engine: false })
   await app.runtime()
   const checks = Array.from({ length: 20 }, () => statusOf(app, '/api/health'))
-  await expect.poll(() => {
-    for (const action of due.splice(0)) action()
-    return calls.count
-  }).toBe(1)
+  await expect
+    .poll(() => {
+      for (const action of due.splice(0)) action()
+      return calls.count
+    })
+    .toBe(1)
   const pending = Promise.all(checks)
   const ticking = setInterval(() => {
     for (const action of due.splice(0)) action()

@@ -157,10 +157,15 @@ const change: fc.Arbitrary<Change> = fc.oneof(
       sent => ({ ...sent, headers: { ...sent.headers, 'content-type': type } }),
   ),
   // A form of another page, with or without fields.
-  fc.tuple(fc.constantFrom(...TYPES), fc.constantFrom('', 'a=b', '--x--\r\n', '{}', '\ufeff{}', '{"__proto__":{"a":1}}')).map(
-    ([type, raw]): Change =>
-      ({ body, ...sent }) => ({ ...sent, raw, headers: { ...sent.headers, 'content-type': type } }),
-  ),
+  fc
+    .tuple(
+      fc.constantFrom(...TYPES),
+      fc.constantFrom('', 'a=b', '--x--\r\n', '{}', '\ufeff{}', '{"__proto__":{"a":1}}'),
+    )
+    .map(
+      ([type, raw]): Change =>
+        ({ body, ...sent }) => ({ ...sent, raw, headers: { ...sent.headers, 'content-type': type } }),
+    ),
   fc.constantFrom(...ENCODINGS).map(
     (encoding): Change =>
       sent => ({ ...sent, headers: { ...sent.headers, 'content-encoding': encoding } }),

@@ -56,7 +56,11 @@ describe('the quota of uploads', () => {
       },
       { highWaterMark: 0 },
     )
-    const { status } = await testServer.send({ path: '/api/sessions/s/uploads', raw, headers: { 'content-type': 'a/b' } })
+    const { status } = await testServer.send({
+      path: '/api/sessions/s/uploads',
+      raw,
+      headers: { 'content-type': 'a/b' },
+    })
     expect([status, pulled]).toEqual([429, 0])
   })
 

@@ -418,9 +418,13 @@ export const keepers: readonly Mutant[] = [
   },
   {
     fault: 'blobs are measured whatever their hash begins with',
-    caught: { 'blobs: measures those of a log or a principal by the beginning of their hash': /the blobs a-\* of a log/ },
+    caught: {
+      'blobs: measures those of a log or a principal by the beginning of their hash': /the blobs a-\* of a log/,
+    },
     within: ['snapshotsAndBlobs'],
-    handle: () => store => ({ blobUsage: async scope => (await store.blobUsage?.(scope, '')) ?? { count: 0, bytes: 0 } }),
+    handle: () => store => ({
+      blobUsage: async scope => (await store.blobUsage?.(scope, '')) ?? { count: 0, bytes: 0 },
+    }),
   },
   {
     fault: 'a probe of writes overwrites a blob',
@@ -428,7 +432,8 @@ export const keepers: readonly Mutant[] = [
     within: ['snapshotsAndBlobs'],
     handle: memory => () => ({
       probeWrite: async () => {
-        for (const { blobs } of memory.logs.values()) for (const hash of blobs.keys()) blobs.set(hash, new Uint8Array(1))
+        for (const { blobs } of memory.logs.values())
+          for (const hash of blobs.keys()) blobs.set(hash, new Uint8Array(1))
       },
     }),
   },

@@ -272,7 +272,11 @@ class RedisStore implements LogStore {
     checkNames({ ...scope, prefix })
     const start = prefix === '' ? '' : encodeName(prefix)
     const usageOf = async (streamId: string): Promise<BlobUsage> => {
-      const [count, bytes] = (await this.#connection.run(scripts.BLOB_USAGE, [this.#keys.log(streamId).blobs], [start])) as [number, number]
+      const [count, bytes] = (await this.#connection.run(
+        scripts.BLOB_USAGE,
+        [this.#keys.log(streamId).blobs],
+        [start],
+      )) as [number, number]
       return { count, bytes }
     }
     return this.#call(async () => {

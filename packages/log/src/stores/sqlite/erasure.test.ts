@@ -7,8 +7,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { startChildProcess } from '../../../../../scripts/faults/process.ts'
 import { filesWith, writeEverywhere } from '../removed-log.fixture.ts'
 import { sqliteStore } from './index.ts'
-import { WorkerThread } from './worker-thread.ts'
 import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
+import { WorkerThread } from './worker-thread.ts'
 
 const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.url))
 const { newPath, open } = testFolder()

@@ -12,12 +12,24 @@ import { sqliteStore } from '@millrace/log/sqlite'
 import { useInterrupt, workflow } from '@millrace/runtime'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { firstSeed, multiplied, reportFailed, reportPlayed, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
+import {
+  firstSeed,
+  multiplied,
+  reportFailed,
+  reportPlayed,
+  scheduleCount,
+} from '../../../../../scripts/faults/campaign.ts'
 import type { MillraceOptions } from '../../app/options.ts'
 import type { Limits } from '../../auth/limits.ts'
 import { MAX_BODY_VALUES } from '../../http/body.ts'
 import { changedRequests } from '../../routing/fuzz.fixture.ts'
-import { AnyErrorSchema, question, SECRETS, type TestRequest, TwoUserServer } from '../../routing/two-user-server.fixture.ts'
+import {
+  AnyErrorSchema,
+  question,
+  SECRETS,
+  type TestRequest,
+  TwoUserServer,
+} from '../../routing/two-user-server.fixture.ts'
 import { prepareSessions, type ValidRequest, validRequests } from '../../routing/valid-requests.fixture.ts'
 
 const FILE = 'packages/server/src/test/requests/changed-requests'
@@ -252,7 +264,13 @@ describe('schedules of changed requests', () => {
   it('others wait at most a bounded time, and the memory is bounded', () => {
     const sorted = latencies.toSorted((a, b) => a - b)
     const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? 0
-    const figures = { requests: sorted.length, median: at(0.5), p99: at(0.99), max: at(1), growth: growthBytes / 2 ** 20 }
+    const figures = {
+      requests: sorted.length,
+      median: at(0.5),
+      p99: at(0.99),
+      max: at(1),
+      growth: growthBytes / 2 ** 20,
+    }
     console.log(`other users, in ms, and growth of the heap, in MiB: ${JSON.stringify(figures)}`)
     expect(figures.median).toBeLessThan(MAX_MEDIAN_LATENCY_MS)
     expect(figures.max).toBeLessThan(MAX_LATENCY_MS)
