@@ -58,6 +58,24 @@ describe('the JSON of a body', () => {
     expect(await codeOf(posted(JSON.stringify({ text: ',[{'.repeat(MAX_BODY_VALUES) })), limit)).toBe('none')
   })
 
+  it('is parsed one per turn of the event loop if it is large', async () => {
+    let turns = 0
+    let isDone = false
+    const count = () => {
+      turns++
+      if (!isDone) setImmediate(count)
+    }
+    setImmediate(count)
+    const at: number[] = []
+    const bodies = Array.from({ length: 5 }, async () => {
+      await jsonOf(posted(JSON.stringify('x'.repeat(300_000))), 1_000_000)
+      at.push(turns)
+    })
+    await Promise.all(bodies)
+    isDone = true
+    expect(new Set(at).size).toBe(5)
+  })
+
   it('is an empty object if an empty body has a JSON type', async () => {
     const headers = { 'content-type': 'application/json' }
     expect(await jsonOf(new Request('http://localhost/', { method: 'POST', headers }), 10)).toEqual({})

@@ -1,11 +1,23 @@
 // Request bodies: limited in size, decoded strictly, limited in depth.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HttpError } from '../errors/http-error.ts'
 
 /** Maximum nesting depth of a JSON body. */
 export const MAX_BODY_DEPTH = 64
 /** Maximum number of values in a JSON body, with those in lists and objects. Parsing millions blocks for seconds. */
 export const MAX_BODY_VALUES = 250_000
+
+/** Bodies above this size, in bytes, are parsed one per turn of the event loop: each may take a tenth of a second. */
+const LARGE_BYTES = 256 * 1024
+
+let lastTurn = Promise.resolve()
+
+/** Resolves in a turn of the event loop that no other large body is parsed in, so that other requests run in between. */
+function ownTurn(): Promise<void> {
+  lastTurn = lastTurn.then(() => nextTurn())
+  return lastTurn
+}
 
 /** Called with the size of each received piece. @throws if a limit is exceeded */
 type Count = (bytes: number) => void
@@ -56,6 +68,7 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
   assertJsonType(request)
   const bytes = await bytesOf(request, limit, count)
   if (bytes.byteLength === 0) return {}
+  if (bytes.byteLength > LARGE_BYTES) await ownTurn()
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
