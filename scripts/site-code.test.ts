@@ -37,7 +37,7 @@ test('each page with code has a test that runs it, and that test reads the page'
 })
 
 test('every code block has a language that a test handles', () => {
-  const handled = new Set([...COMPILED, 'sh', 'html', 'json', 'ini', 'nginx', 'dockerfile'])
+  const handled = new Set([...COMPILED, 'sh', 'html', 'json', 'ini', 'nginx', 'dockerfile', 'yaml'])
   const blocks = written.flatMap(page =>
     codeOf(page).map(({ language, line }) => ({ at: `${page.file}:${line}`, language })),
   )

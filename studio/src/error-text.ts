@@ -20,6 +20,8 @@ const MESSAGES: { readonly [code: string]: string } = {
   streams_limit: 'Too many tabs are open. Close one and try again.',
   sessions_limit: 'You have too many chats. Delete one and try again.',
   bytes_limit: RATE_LIMITED,
+  uploads_limit: 'Your files take too much space. Delete some chats and try again.',
+  reply_too_large: 'This chat is too large to load.',
   draining: RESTARTING,
   runtime_closed: RESTARTING,
   store_unavailable: 'The database is unavailable. Try again in a moment.',

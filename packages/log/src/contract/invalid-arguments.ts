@@ -92,6 +92,11 @@ export const invalidArguments: readonly ContractCase[] = [
         getSnapshot: () => store.getSnapshot(name, 1),
         putBlob: () => store.putBlob(streamId, name, new Uint8Array(1)),
         getBlob: () => store.getBlob(streamId, name),
+        ...(store.blobUsage && {
+          'blobUsage of a log': () => store.blobUsage?.({ streamId: name }, '') as Promise<unknown>,
+          'blobUsage of a principal': () => store.blobUsage?.({ principal: name }, '') as Promise<unknown>,
+          'blobUsage of hashes': () => store.blobUsage?.({ streamId }, name) as Promise<unknown>,
+        }),
         trim: () => store.trim(name, 1),
         'fork from': () => store.fork(name, 0, trial.id('fork'), fork),
         'fork into': () => store.fork(streamId, 0, name, fork),

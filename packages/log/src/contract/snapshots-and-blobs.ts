@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { LogStore, StoredSnapshot } from '../store/log-store.ts'
+import type { BlobScope, LogStore, StoredSnapshot } from '../store/log-store.ts'
 import { assertEqual, assertPresent } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest } from './writer.ts'
@@ -112,6 +112,50 @@ export const snapshotsAndBlobs: readonly ContractCase[] = [
     )
     await store.putBlob(streamId, 'hash', new Uint8Array([1, 2, 3]))
     assertEqual([...((await store.getBlob(streamId, 'hash')) ?? [])], [1, 2, 3], 'a blob that was put twice')
+  }),
+
+  define(6, 'blobs: measures those of a log or a principal by the beginning of their hash', async trial => {
+    const store = await trial.open()
+    // An optional method.
+    if (store.blobUsage === undefined) return
+    const usageOf = (scope: BlobScope, prefix: string) => store.blobUsage?.(scope, prefix)
+    const principal = trial.id('owner')
+    const [one, two, other] = ['one', 'two', 'other'].map(label => trial.id(label)) as [string, string, string]
+    for (const streamId of [one, two]) await store.create(streamId, principal)
+    await store.create(other, trial.id('stranger'))
+    const NOTHING = { count: 0, bytes: 0 }
+    assertEqual(await usageOf({ principal }, ''), NOTHING, 'a principal without blobs')
+    for (const [streamId, hash, size] of [
+      [one, 'a-1', 3],
+      [one, 'a-2', 100_000],
+      [one, 'a', 7],
+      [one, 'b-1', 50],
+      [two, 'a-1', 10],
+      [other, 'a-1', 1000],
+    ] as const) {
+      await store.putBlob(streamId, hash, new Uint8Array(size))
+    }
+    await store.putBlob(one, 'a-1', new Uint8Array(3))
+    assertEqual(await usageOf({ streamId: one }, 'a-'), { count: 2, bytes: 100_003 }, 'the blobs a-* of a log')
+    assertEqual(await usageOf({ streamId: one }, ''), { count: 4, bytes: 100_060 }, 'all blobs of a log')
+    assertEqual(await usageOf({ principal }, 'a-'), { count: 3, bytes: 100_013 }, 'the blobs a-* of a principal')
+    assertEqual(await usageOf({ streamId: one }, 'c'), NOTHING, 'a prefix of no blob')
+    assertEqual(await usageOf({ streamId: trial.id('none') }, ''), NOTHING, 'a missing log')
+    await store.remove(one)
+    assertEqual(await usageOf({ principal }, ''), { count: 1, bytes: 10 }, 'a principal whose log was removed')
+    await Promise.all([two, other].map(streamId => store.remove(streamId)))
+  }),
+
+  define(6, 'a probe of writes changes no log', async trial => {
+    const store = await trial.open()
+    const streamId = await trial.log(store)
+    await store.putBlob(streamId, 'hash', new Uint8Array([7]))
+    const { clock: _, ...before } = await trial.head(store, streamId)
+    await Promise.all([store.probeWrite?.(), store.probeWrite?.()])
+    await store.probeWrite?.()
+    const { clock: __, ...after } = await trial.head(store, streamId)
+    assertEqual(after, before, 'a log after a probe')
+    assertEqual([...((await store.getBlob(streamId, 'hash')) ?? [])], [7], 'a blob after a probe')
   }),
 
   define(6, 'blobs: belong to one log and are deleted only with it', async trial => {

@@ -198,6 +198,17 @@ export interface Listed {
   readonly touchedAt: number
 }
 
+/** One log, or all logs of a principal (null: logs without one). */
+export type BlobScope = { readonly streamId: string } | { readonly principal: string | null }
+
+/** How much blobs occupy. */
+export interface BlobUsage {
+  /** Number of blobs. */
+  readonly count: number
+  /** Their total size, in bytes. */
+  readonly bytes: number
+}
+
 /** A page of a list of logs. */
 export interface ListPage {
   /** The logs of the page, the most recently changed first. */
@@ -303,6 +314,13 @@ export interface LogStore {
   putBlob(streamId: string, hash: string, data: Uint8Array): Promise<void>
   /** Returns the bytes of a blob, or undefined if the log does not have it. */
   getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined>
+  /**
+   * Measures the blobs whose hash begins with `prefix`, without reading their bytes. Hashes have at most 256
+   * characters. A blob that a fork shares with its source counts in both. A missing log has no blobs.
+   *
+   * A store without this method gives a server no quota for uploads.
+   */
+  blobUsage?(scope: BlobScope, prefix: string): Promise<BlobUsage>
 
   /**
    * Drops the entries up to `floor`, and their keys except the kept ones. The floor only rises and never passes the
@@ -346,6 +364,13 @@ export interface LogStore {
    * number of logs.
    */
   restored(): Promise<number>
+  /**
+   * Writes some kilobytes and removes them: rejects with `unavailable` where appends do, for example on a full disk or
+   * a read-only server. Changes no log.
+   *
+   * A store without this method is ready if it can be read.
+   */
+  probeWrite?(): Promise<void>
   /**
    * Closes this handle and frees its resources; the logs stay. Watchers of the handle are woken once more, then never
    * again.

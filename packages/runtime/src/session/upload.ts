@@ -2,7 +2,7 @@
 // model gets its bytes.
 
 import { createHash } from 'node:crypto'
-import type { StreamManager } from '@millrace/log'
+import type { BlobUsage, StreamManager } from '@millrace/log'
 import type { Message, Part } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
 import { sessionUnknown } from './log-errors.ts'
@@ -60,6 +60,19 @@ export async function storeUpload(
   // Storing a blob of a missing log fails silently.
   if ((await manager.getInfo(sessionId)) === null) throw sessionUnknown(sessionId)
   return { hash, url: `${SCHEME}${hash}`, bytes: data.byteLength, ...descriptionOf(upload) }
+}
+
+/** What is measured: one file, all files of a session, or all files in the sessions of an owner. */
+export type UploadScope = { readonly streamId: string; readonly hash?: string } | { readonly principal: string | null }
+
+/**
+ * Number and total size of stored files, with their descriptions. Undefined if the store cannot measure blobs. Reads no
+ * file.
+ */
+export async function uploadUsage({ store }: StreamManager, scope: UploadScope): Promise<BlobUsage | undefined> {
+  if (!('streamId' in scope)) return store.blobUsage?.(scope, blobKeyOf(''))
+  const { streamId, hash = '' } = scope
+  return store.blobUsage?.({ streamId }, blobKeyOf(hash))
 }
 
 /** Reads a file of a session; undefined if the session has none with that hash. */

@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MAX_CONTEXT_BYTES } from '../auth/context.ts'
 import { DEFAULT_LIMITS } from '../auth/limits.ts'
-import { MAX_BODY_DEPTH } from '../http/body.ts'
+import { MAX_BODY_DEPTH, MAX_BODY_VALUES } from '../http/body.ts'
 import { DEFAULT_PORT, LINGER_MS } from '../http/listen.ts'
 import { CLAIM_MS } from '../routes/answers.ts'
 import { STORE_TIMEOUT_MS } from '../routes/store-timeout.ts'
 import { MAX_NAME_LENGTH } from '../routing/names.ts'
 import { MAX_FILENAME_LENGTH } from '../runs/uploads.ts'
+import { PROBE_MS } from '../sessions/store-probe.ts'
+import { MIN_COUNTED_BYTES, USAGE_MS } from '../sessions/upload-quota.ts'
 import { RECHECK_TIMEOUT_MS } from '../stream/connections.ts'
 import { MAX_LISTED, MAX_WATCHED } from '../stream/session-lists.ts'
 import { DEFAULT_STREAM } from '../stream/stream-settings.ts'
@@ -39,6 +41,7 @@ describe('the table of defaults states', () => {
     ['`listen({ port })`', `${DEFAULT_PORT}`],
     ["a client's claim of a tool without a duration", CLAIM_MS.toLocaleString('en')],
     ['a body of JSON', `${MAX_BODY_DEPTH} levels`],
+    ['all of a body of JSON', `${MAX_BODY_VALUES.toLocaleString('en')} values`],
     ['a name in a path, a query or a body', `${MAX_NAME_LENGTH} characters`],
     ['the result of `context`', formatDefault('Bytes', MAX_CONTEXT_BYTES)],
     ['the name of an upload', `${MAX_FILENAME_LENGTH} characters`],
@@ -46,6 +49,9 @@ describe('the table of defaults states', () => {
     ['removals that a followed list reports', `${MAX_WATCHED.toLocaleString('en')} sessions`],
     ['clients connected while a server closes', LINGER_MS.toLocaleString('en')],
     ['a repeated check of an open stream by `authorize`', RECHECK_TIMEOUT_MS.toLocaleString('en')],
+    ['a file in these two limits', formatDefault('Bytes', MIN_COUNTED_BYTES)],
+    ['the measured uploads of an owner', USAGE_MS.toLocaleString('en')],
+    ['a test write by `GET /api/health`', PROBE_MS.toLocaleString('en')],
     ['a check by `GET /api/health`', STORE_TIMEOUT_MS.toLocaleString('en')],
   ])('%s', (name, value) => {
     expect(defaults).toContain(`| ${name} | ${value} |`)

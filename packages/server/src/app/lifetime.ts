@@ -12,6 +12,8 @@ import { draining } from '../errors/http-error.ts'
 import { withStoreTimeout } from '../routes/store-timeout.ts'
 import { openApiOf } from '../routing/openapi.ts'
 import type { Services } from '../routing/services.ts'
+import { StoreProbe } from '../sessions/store-probe.ts'
+import { UploadQuota } from '../sessions/upload-quota.ts'
 import { Connections } from '../stream/connections.ts'
 import { SessionLists } from '../stream/session-lists.ts'
 import { DEFAULT_STORE, type MillraceOptions, type Settings } from './options.ts'
@@ -23,7 +25,8 @@ export class Lifetime {
   readonly #settings: Settings
   readonly #logger: Logger
   readonly #connections: Connections
-  readonly #limiter: Limiter
+  /** Counts of all principals. */
+  readonly limiter: Limiter
   #services: Promise<Services> | undefined
   /** The store, if it was opened from a URL. */
   #store: LogStore | undefined
@@ -34,7 +37,7 @@ export class Lifetime {
     this.#settings = settings
     this.#logger = logger
     this.#connections = new Connections(settings.stream, logger)
-    this.#limiter = new Limiter(settings.limits, options.timers ?? systemTimers)
+    this.limiter = new Limiter(settings.limits, options.timers ?? systemTimers)
   }
 
   /** Whether the server is shutting down or closed. */
@@ -91,7 +94,9 @@ export class Lifetime {
       workflows,
       lists: new SessionLists(manager, stream.timers),
       connections: this.#connections,
-      limiter: this.#limiter,
+      limiter: this.limiter,
+      probe: new StoreProbe(store, stream.timers),
+      uploads: new UploadQuota({ manager, limits, logger: this.#logger, now: () => stream.timers.now() }),
       limits,
       creations: new KeyedQueue(),
       settings: stream,

@@ -57,8 +57,8 @@ export function settingsOf({ limits, stream, basePath = '' }: MillraceOptions, t
   }
 }
 
-/** Maximum delay of a timer, in ms. */
-const MAX_VALUE = 2 ** 31 - 1
+/** Maximum delay of a timer, in ms, and of every other number that counts no bytes. */
+const MAX_DELAY = 2 ** 31 - 1
 
 function numbersOf<T extends Record<keyof T, number>>(
   option: string,
@@ -69,9 +69,10 @@ function numbersOf<T extends Record<keyof T, number>>(
   for (const [name, value] of Object.entries(values) as [keyof T & string, unknown][]) {
     if (!Object.hasOwn(defaults, name)) throw new TypeError(`${option}.${name}: unknown option: remove it`)
     const minimum = minimums[name] ?? 0
-    if (Number.isInteger(value) && (value as number) >= minimum && (value as number) <= MAX_VALUE) continue
+    const maximum = name.endsWith('Bytes') ? Number.MAX_SAFE_INTEGER : MAX_DELAY
+    if (Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum) continue
     throw new TypeError(
-      `${option}.${name}: expected a whole number from ${minimum} to ${MAX_VALUE}, found ${String(value)}`,
+      `${option}.${name}: expected a whole number from ${minimum} to ${maximum}, found ${String(value)}`,
     )
   }
   return { ...defaults, ...values }

@@ -1,17 +1,19 @@
 // Handles a request: runs the checks of every request in a fixed order, then the route, and turns errors into replies.
 
 import type { Logger } from '@millrace/runtime'
-import type { Caller } from '../auth/authorize.ts'
+import { callerOf } from '../auth/authorize.ts'
 import { corsHeaders, preflight } from '../auth/cors.ts'
 import { assertOwnPage } from '../auth/cross-origin.ts'
+import type { ByteCount } from '../auth/limiter.ts'
 import { assertLocal, hostForbidden } from '../auth/loopback.ts'
-import { draining, errorResponseOf, HttpError } from '../errors/http-error.ts'
+import { draining, errorResponseOf, HttpError, replyTooLarge } from '../errors/http-error.ts'
+import { jsonBody } from '../http/json-body.ts'
 import { PIECE_BYTES, pacedReply, piecesOf } from '../http/paced-reply.ts'
-import { errorReply, type Headers, type Reply } from '../http/reply.ts'
+import { type CompleteReply, errorReply, type Headers, type JsonReply, type ReadyReply } from '../http/reply.ts'
 import { SharedBody } from '../http/shared-body.ts'
 import type { StaticFiles } from '../http/static.ts'
 import { withTimedBody } from '../http/timed-body.ts'
-import { bodyLimitOf, callRoute } from '../routing/route.ts'
+import { bodyLimitOf, callRoute, type Route } from '../routing/route.ts'
 import { Router } from '../routing/router.ts'
 import type { Services } from '../routing/services.ts'
 import type { Lifetime } from './lifetime.ts'
@@ -46,13 +48,13 @@ export class RequestHandler {
    * The reply to a request; undefined if there is neither a route nor a file. `isRemote`: whether it came from another machine;
    * undefined where the address of the client is unknown.
    */
-  async handle(request: Request, isRemote?: boolean): Promise<Reply | undefined> {
+  async handle(request: Request, isRemote?: boolean): Promise<ReadyReply | undefined> {
     const { cors, files } = this.#options
     const url = new URL(request.url)
     const path = this.#pathBelowBase(url.pathname)
     if (path === undefined || !this.handles(request.method, url.pathname)) return undefined
     let headers: Headers = { 'x-content-type-options': 'nosniff' }
-    let reply: Reply
+    let reply: ReadyReply
     try {
       const file = isApi(path) ? undefined : await files?.file(path, request)
       // Another handler may answer the path.
@@ -68,13 +70,14 @@ export class RequestHandler {
     return { ...reply, headers: { ...headers, ...reply.headers } }
   }
 
-  async #callRoute(untimed: Request, url: URL, path: string): Promise<Reply> {
+  async #callRoute(untimed: Request, url: URL, path: string): Promise<ReadyReply> {
     const { cors, lifetime } = this.#options
     const preflightHeaders = preflight(cors, untimed)
     if (preflightHeaders) return { status: 204, headers: preflightHeaders, body: undefined }
     const found = this.#router.find(untimed.method, path.slice('/api'.length))
     if (found === undefined) throw routeUnknown()
     const { route, params } = found
+    if (route.ignoresStore) return this.#callWithoutStore(route, untimed)
     if (lifetime.isDraining) throw draining()
     const services = await (route.action === 'health' ? lifetime.readyWithTimeout() : lifetime.ready())
     const request = withTimedBody(untimed, services.settings.timers, services.limits)
@@ -85,19 +88,38 @@ export class RequestHandler {
     const staysBuffered = body?.wasRead ?? false
     services.limiter.countRequest(caller.principal)
     const bodyBytes = services.limiter.countBytes(caller.principal)
+    const replyBytes = services.limiter.countBytes(caller.principal)
+    let isSending = false
     try {
       // An upload that `authorize` did not read need not be buffered.
       const routeRequest = route.takesBytes && !staysBuffered ? request : sharedRequest
-      const reply = await callRoute(route, { services, request: routeRequest, url, params, caller, bodyBytes })
-      return request.method === 'HEAD' ? reply : withByteCount(services, caller, reply)
+      const call = { services, request: routeRequest, url, params, caller, bodyBytes, replyBytes }
+      const reply = await callRoute(route, call)
+      bodyBytes.release()
+      if ('stream' in reply) return reply
+      const complete = 'value' in reply ? await serialized(services, replyBytes, reply) : reply
+      const bytes = complete.body === undefined ? 0 : Buffer.byteLength(complete.body)
+      if (request.method === 'HEAD' || bytes <= PIECE_BYTES) return complete
+      isSending = true
+      return sentWithCount(services, replyBytes, complete)
     } finally {
       bodyBytes.release()
+      if (!isSending) replyBytes.release()
       if (!staysBuffered) body?.release()
     }
   }
 
+  /** Calls a route that needs neither the store nor anything that is opened with it. */
+  async #callWithoutStore(route: Route, request: Request): Promise<ReadyReply> {
+    const { authorize, lifetime } = this.#options
+    const { principal } = await callerOf(authorize, { request, action: route.action })
+    lifetime.limiter.countRequest(principal)
+    const { value, ...head } = (await route.handle({} as never)) as JsonReply
+    return { ...head, body: await jsonBody(value, () => {}) }
+  }
+
   /** The reply to an error. Errors that the server caused go to the logger and `onError`. */
-  #errorReply(error: unknown, request: Request): Reply {
+  #errorReply(error: unknown, request: Request): CompleteReply {
     const { logger, lifetime } = this.#options
     const { isServerFault, ...response } = errorResponseOf(error)
     // Requests in flight fail because the server closes its store: the client should retry.
@@ -137,12 +159,31 @@ export class RequestHandler {
   }
 }
 
-/** Counts a large reply as bytes in flight and writes it at the pace of the network (law 8). */
-function withByteCount({ limiter, settings }: Services, { principal }: Caller, reply: Reply): Reply {
-  if ('stream' in reply || reply.body === undefined || Buffer.byteLength(reply.body) <= PIECE_BYTES) return reply
-  const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body
-  const replyBytes = limiter.countBytes(principal)
-  replyBytes.add(body.byteLength)
+/** Serializes a reply, and counts its bytes as they are written. @throws `reply_too_large` or `bytes_limit` */
+async function serialized(
+  { limits: { replyBytes: limit } }: Services,
+  replyBytes: ByteCount,
+  { value, ...head }: JsonReply,
+): Promise<CompleteReply> {
+  let written = 0
+  const body = await jsonBody(value, bytes => {
+    written += bytes
+    if (written > limit) throw replyTooLarge(limit)
+    // The route has counted what it read for the reply. Small replies are not counted.
+    if (written > Math.max(replyBytes.bytes, PIECE_BYTES)) replyBytes.add(written - replyBytes.bytes)
+  })
+  return { ...head, body }
+}
+
+/** Writes a large reply at the pace of the network, and counts its bytes until it is sent (law 8). @throws `bytes_limit` */
+function sentWithCount({ settings }: Services, replyBytes: ByteCount, reply: CompleteReply): ReadyReply {
+  const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : (reply.body ?? new Uint8Array())
+  try {
+    replyBytes.settle(body.byteLength)
+  } catch (error) {
+    replyBytes.release()
+    throw error
+  }
   return pacedReply(reply, piecesOf(body), settings, replyBytes.release)
 }
 

@@ -13,8 +13,12 @@ interface Account {
 
 /** Bytes in flight of one body or reply. */
 export interface ByteCount {
+  /** Sum of the added bytes. */
+  readonly bytes: number
   /** Adds bytes. @throws `bytes_limit` */
   add(bytes: number): void
+  /** Replaces the sum, once the size is known. @throws `bytes_limit` if it is larger */
+  settle(bytes: number): void
   /** Subtracts all bytes that were added. */
   release(): void
 }
@@ -78,7 +82,10 @@ export class Limiter {
     const { inFlightBytes: limit } = this.#limits
     let account: Account | undefined
     let ownBytes = 0
-    return {
+    const count: ByteCount = {
+      get bytes() {
+        return ownBytes
+      },
       add: bytes => {
         account ??= this.#account(principal)
         // A single body or reply is limited elsewhere.
@@ -96,11 +103,14 @@ export class Limiter {
         account.bytes += bytes
         ownBytes += bytes
       },
-      release: () => {
-        if (account) account.bytes -= ownBytes
-        ownBytes = 0
+      settle: bytes => {
+        if (bytes > ownBytes) return count.add(bytes - ownBytes)
+        if (account) account.bytes -= ownBytes - bytes
+        ownBytes = bytes
       },
+      release: () => count.settle(0),
     }
+    return count
   }
 
   #account(principal: string | null): Account {

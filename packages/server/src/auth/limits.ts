@@ -14,6 +14,12 @@ export interface Limits {
   readonly bodyIdleMs: number
   /** Maximum time until a whole body has arrived, in ms. @default 120000 */
   readonly bodyMs: number
+  /** Maximum size of all uploads of a session, in bytes. A file counts as 65536 at least. @default 268435456 */
+  readonly sessionUploadedBytes: number
+  /** Maximum size of all uploads in the sessions of an owner, in bytes. A file counts as 65536 at least. @default 1073741824 */
+  readonly ownerUploadedBytes: number
+  /** Maximum size of a JSON reply, in bytes. @default 134217728 */
+  readonly replyBytes: number
   /** Maximum bytes of bodies and replies in flight per principal and process. A single one is always accepted. @default 134217728 */
   readonly inFlightBytes: number
   /** Maximum number of sessions per principal, checked when a session is created. @default 1000 */
@@ -36,6 +42,9 @@ export const DEFAULT_LIMITS: Limits = {
   attachedBytes: 64 * 1024 * 1024,
   bodyIdleMs: 30_000,
   bodyMs: 120_000,
+  sessionUploadedBytes: 256 * 1024 * 1024,
+  ownerUploadedBytes: 1024 * 1024 * 1024,
+  replyBytes: 128 * 1024 * 1024,
   inFlightBytes: 128 * 1024 * 1024,
   sessions: 1_000,
   streams: 256,

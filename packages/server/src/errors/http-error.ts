@@ -24,9 +24,11 @@ const STATUSES = {
   transcript_refused: 409,
   body_too_large: 413,
   input_too_large: 413,
+  reply_too_large: 413,
   media_type_unknown: 415,
   bytes_limit: 429,
   sessions_limit: 429,
+  uploads_limit: 429,
   streams_limit: 429,
   rate_limit: 429,
   body_parsed: 500,
@@ -104,6 +106,13 @@ export class HttpError extends Error {
     this.headers = options.headers ?? {}
   }
 }
+
+/** The error for a reply above its size limit. */
+export const replyTooLarge = (limit: number): HttpError =>
+  new HttpError(
+    'reply_too_large',
+    `reply: expected at most ${limit} bytes: request fewer messages with messages=last:50, where the route has it`,
+  )
 
 /** The session does not exist or has another owner. Both look the same to the caller. */
 export const sessionUnknown = (sessionId: string): RunError =>

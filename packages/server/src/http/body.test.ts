@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { HttpError } from '../errors/http-error.ts'
-import { bytesOf, jsonOf, MAX_BODY_DEPTH } from './body.ts'
+import { bytesOf, jsonOf, MAX_BODY_DEPTH, MAX_BODY_VALUES } from './body.ts'
 
 const RUNS = multiplied(100)
 
@@ -47,6 +47,33 @@ describe('the JSON of a body', () => {
       },
     )
     await fc.assert(property, { numRuns: RUNS })
+  })
+
+  it('has a limited number of values, and commas in texts do not count', async () => {
+    const limit = 10 * MAX_BODY_VALUES
+    const list = (count: number) => posted(`[${Array(count).fill('0').join()}]`)
+    expect(await codeOf(list(MAX_BODY_VALUES), limit)).toBe('none')
+    expect(await codeOf(list(MAX_BODY_VALUES + 1), limit)).toBe('body_invalid')
+    expect(await codeOf(posted(`[${Array(MAX_BODY_VALUES).fill('{}').join()}]`), limit)).toBe('body_invalid')
+    expect(await codeOf(posted(JSON.stringify({ text: ',[{'.repeat(MAX_BODY_VALUES) })), limit)).toBe('none')
+  })
+
+  it('is parsed one per turn of the event loop if it is large', async () => {
+    let turns = 0
+    let isDone = false
+    const count = () => {
+      turns++
+      if (!isDone) setImmediate(count)
+    }
+    setImmediate(count)
+    const at: number[] = []
+    const bodies = Array.from({ length: 5 }, async () => {
+      await jsonOf(posted(JSON.stringify('x'.repeat(300_000))), 1_000_000)
+      at.push(turns)
+    })
+    await Promise.all(bodies)
+    isDone = true
+    expect(new Set(at).size).toBe(5)
   })
 
   it('is an empty object if an empty body has a JSON type', async () => {

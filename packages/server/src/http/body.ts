@@ -1,9 +1,23 @@
 // Request bodies: limited in size, decoded strictly, limited in depth.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HttpError } from '../errors/http-error.ts'
 
 /** Maximum nesting depth of a JSON body. */
 export const MAX_BODY_DEPTH = 64
+/** Maximum number of values in a JSON body, with those in lists and objects. Parsing millions blocks for seconds. */
+export const MAX_BODY_VALUES = 250_000
+
+/** Bodies above this size, in bytes, are parsed one per turn of the event loop: each may take a tenth of a second. */
+const LARGE_BYTES = 256 * 1024
+
+let lastTurn = Promise.resolve()
+
+/** Resolves in a turn of the event loop that no other large body is parsed in, so that other requests run in between. */
+function ownTurn(): Promise<void> {
+  lastTurn = lastTurn.then(() => nextTurn())
+  return lastTurn
+}
 
 /** Called with the size of each received piece. @throws if a limit is exceeded */
 type Count = (bytes: number) => void
@@ -55,13 +69,14 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
   assertJsonType(request)
   const bytes = await bytesOf(request, limit, count)
   if (bytes.byteLength === 0) return {}
+  if (bytes.byteLength > LARGE_BYTES) await ownTurn()
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw new HttpError('body_invalid', 'body: expected UTF-8')
   }
-  checkDepth(text)
+  checkSize(text)
   try {
     return JSON.parse(text)
   } catch {
@@ -73,9 +88,11 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
 export const tooLarge = (limit: number) =>
   new HttpError('body_too_large', `body: expected at most ${limit} bytes`, { headers: { connection: 'close' } })
 
-/** Checks the depth of a JSON text before it is parsed. @throws `body_invalid` */
-function checkDepth(text: string): void {
+/** Checks the depth of a JSON text, and its number of values, before it is parsed. @throws `body_invalid` */
+function checkSize(text: string): void {
   let depth = 0
+  // A list or an object has one value more than commas.
+  let values = 0
   let isString = false
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -83,11 +100,14 @@ function checkDepth(text: string): void {
       if (code === 0x5c) i++
       else if (code === 0x22) isString = false
     } else if (code === 0x22) isString = true
+    else if (code === 0x2c) values++
     else if (code === 0x7b || code === 0x5b) {
+      values++
       if (++depth > MAX_BODY_DEPTH)
         throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_DEPTH} levels`)
     } else if (code === 0x7d || code === 0x5d) depth--
   }
+  if (values > MAX_BODY_VALUES) throw new HttpError('body_invalid', `body: expected at most ${MAX_BODY_VALUES} values`)
 }
 
 /** Requests whose body a framework parsed before this server: the JSON is the same, but the original bytes are lost. */

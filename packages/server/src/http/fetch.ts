@@ -1,12 +1,12 @@
 // Replies as web `Response` objects.
 
-import { hasLength, lengthOf, type Reply, type Sink, type StreamReply } from './reply.ts'
+import { hasLength, lengthOf, type ReadyReply, type Sink, type StreamReply } from './reply.ts'
 
 /** Buffered bytes at which the web stream stops pulling. */
 const HIGH_WATER_BYTES = 64 * 1024
 
 /** The `Response` for a reply. */
-export function responseOf(reply: Reply, { method, signal }: Request): Response {
+export function responseOf(reply: ReadyReply, { method, signal }: Request): Response {
   const { status } = reply
   const headers = new Headers(reply.headers)
   if ('stream' in reply) return new Response(bodyOf(reply, signal), { status, headers })

@@ -156,6 +156,48 @@ test('a refused request with a large body is answered and closed before the body
   expect(errorsIn(logged)).toEqual([])
 })
 
+/** Sends a body in chunks of 64 KiB without reading, then reads until the server closes. */
+async function sendBeforeReading(port: number, path: string, method: string, bytes: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.pause()
+  let failure: unknown
+  socket.on('error', error => {
+    failure = error
+  })
+  const lines = ['host: 127.0.0.1', 'content-type: text/plain', 'transfer-encoding: chunked', '', '']
+  socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}`)
+  const piece = `10000\r\n${' '.repeat(0x10000)}\r\n`
+  for (let sent = 0; sent < bytes && failure === undefined; sent += 0x10000) {
+    await new Promise<void>(resolve => socket.write(piece, () => resolve()))
+  }
+  socket.write('0\r\n\r\n')
+  expect(failure).toBeUndefined()
+  let reply = ''
+  for await (const text of socket.setEncoding('latin1')) reply += text
+  return reply
+}
+
+const BODY_BYTES = 8 * 1024 * 1024
+
+test.each([
+  ['POST', '/api/sessions/s/uploads', 413],
+  ['DELETE', '/api/sessions/s', 404],
+  ['OPTIONS', '/api/sessions', 405],
+])('a client that sends its whole body first gets the reply to %s %s, then the connection closes', async (...of) => {
+  const [method, path, status] = of
+  const { server, logged } = await listening({ authorize: () => 'ann', limits: { uploadBytes: 1000 } })
+  const reply = await sendBeforeReading(server.port, path, method, BODY_BYTES)
+  expect(reply).toMatch(new RegExp(`^HTTP/1.1 ${status} .*\r\nconnection: close\r\n.*\\}$`, 'is'))
+  expect(errorsIn(logged)).toEqual([])
+})
+
+test('a body that a route does not read is not received to its end', async () => {
+  const { server } = await listening({ authorize: () => 'ann' })
+  const sent = sendBeforeReading(server.port, '/api/agents', 'GET', 2 ** 30)
+  await expect(sent).rejects.toThrow()
+})
+
 test('a client that leaves in the middle of a body causes no error, and in the middle of a stream leaves nothing open', async () => {
   const { server, logged, to } = await listening({ limits: { streams: 1 } })
   await runEcho(to, 'hello')

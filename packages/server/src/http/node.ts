@@ -2,11 +2,12 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import type { Timers } from '@millrace/log'
 import { HttpError } from '../errors/http-error.ts'
 import { BatchingSink, handleBytesOf } from './batching-sink.ts'
 import { markParsed } from './body.ts'
 import type { ChannelSettings } from './channel.ts'
-import { hasLength, lengthOf, type Reply } from './reply.ts'
+import { hasLength, lengthOf, type ReadyReply } from './reply.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
 
 /** The path and query of a request: the path that a framework left after mounting, or the original one. */
@@ -83,13 +84,13 @@ function lazyBody(message: IncomingMessage): ReadableStream<Uint8Array> {
 
 /** Writes a reply to a Node response. */
 export function respond(
-  reply: Reply,
+  reply: ReadyReply,
   message: IncomingMessage,
   response: ServerResponse,
   { timers, stallMs }: Pick<ChannelSettings, 'timers' | 'stallMs'>,
 ): void {
   const { status } = reply
-  const headers = headersOf(leavesLargeBody(reply, message) ? withClose(reply) : reply, message)
+  const headers = headersOf(leavesLargeBody(message) ? withClose(reply) : reply, message)
   if ('stream' in reply) {
     response.writeHead(status, headers)
     response.flushHeaders()
@@ -99,7 +100,9 @@ export function respond(
     return
   }
   response.writeHead(status, hasLength(status) ? { ...headers, 'content-length': lengthOf(reply) } : headers)
-  response.end(message.method === 'HEAD' ? undefined : reply.body)
+  const body = message.method === 'HEAD' ? undefined : reply.body
+  if (headers['connection'] === 'close' && !message.complete) endAfterBody(message, response, body, timers)
+  else response.end(body)
   // A short reply is received within the stall timeout, or the connection is dead.
   const cancel = timers.after(stallMs, () => response.destroy(), true)
   response.once('close', cancel)
@@ -108,17 +111,50 @@ export function respond(
 /** Up to this size Node discards an unread body and keeps the connection, in bytes. */
 const MAX_DISCARDED_BYTES = 1024 * 1024
 
-/** Whether a request is refused before its large body was received. */
-function leavesLargeBody({ status }: Reply, { complete, headers }: IncomingMessage): boolean {
-  if (status < 400 || complete) return false
+/** Limits of what is discarded of a larger body before the connection closes, in ms and bytes. */
+const MAX_DISCARD_MS = 1_000
+const MAX_DISCARDED_BEFORE_CLOSE_BYTES = 16 * 1024 * 1024
+
+/**
+ * Writes the rest of a reply, and closes the connection when the client has stopped sending its body. Closed at once, a
+ * connection with unread bytes is reset, and the reset destroys the reply on its way.
+ */
+function endAfterBody(
+  message: IncomingMessage,
+  response: ServerResponse,
+  body: string | Uint8Array | undefined,
+  timers: Timers,
+): void {
+  // The declared length tells the client that the reply is complete.
+  if (body === undefined) response.flushHeaders()
+  else response.write(body)
+  let bytes = 0
+  const end = () => {
+    cancel()
+    message.pause()
+    response.end()
+  }
+  const cancel = timers.after(MAX_DISCARD_MS, end, true)
+  message.once('end', end).once('close', end)
+  // A reader that stopped midway still listens, and would keep the bytes.
+  message.removeAllListeners('readable').on('data', (piece: Uint8Array) => {
+    bytes += piece.length
+    if (bytes > MAX_DISCARDED_BEFORE_CLOSE_BYTES) end()
+  })
+  message.resume()
+}
+
+/** Whether a request is answered before its large body was received. */
+function leavesLargeBody({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false
   const { 'content-length': length, 'transfer-encoding': coding } = headers
   return coding !== undefined || Number(length ?? 0) > MAX_DISCARDED_BYTES
 }
 
-const withClose = (reply: Reply): Reply => ({ ...reply, headers: { ...reply.headers, connection: 'close' } })
+const withClose = (reply: ReadyReply): ReadyReply => ({ ...reply, headers: { ...reply.headers, connection: 'close' } })
 
 /** HTTP/2 forbids connection headers. */
-function headersOf({ headers }: Reply, { httpVersionMajor }: IncomingMessage): Reply['headers'] {
+function headersOf({ headers }: ReadyReply, { httpVersionMajor }: IncomingMessage): ReadyReply['headers'] {
   if (httpVersionMajor < 2) return headers
   const { connection, ...rest } = headers
   return rest

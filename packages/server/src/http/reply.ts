@@ -36,7 +36,16 @@ export interface StreamReply extends ReplyHead {
   stream(sink: Sink): void
 }
 
-export type Reply = CompleteReply | StreamReply
+/** A reply of a JSON value that is not serialized yet: serializing counts its bytes. */
+export interface JsonReply extends ReplyHead {
+  readonly value: unknown
+}
+
+/** A reply that can be written. */
+export type ReadyReply = CompleteReply | StreamReply
+
+/** What a route replies. */
+export type Reply = ReadyReply | JsonReply
 
 /** Whether replies of this status have a `Content-Length`. */
 export const hasLength = (status: number): boolean => status !== 204 && status !== 304
@@ -46,12 +55,15 @@ export const lengthOf = ({ body, headers }: CompleteReply): string =>
   headers['content-length'] ?? String(body === undefined ? 0 : Buffer.byteLength(body))
 
 /** A JSON reply. */
-export const json = (status: number, value: unknown, headers: Headers = {}): CompleteReply => ({
+export const json = (status: number, value: unknown, headers: Headers = {}): JsonReply => ({
   status,
   headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
-  body: JSON.stringify(value),
+  value,
 })
+
+/** A JSON reply of a small value, serialized at once. */
+const complete = ({ value, ...head }: JsonReply): CompleteReply => ({ ...head, body: JSON.stringify(value) })
 
 /** An error as a JSON reply. */
 export const errorReply = (status: number, error: ErrorReply, headers: Headers = {}): CompleteReply =>
-  json(status, { error }, headers)
+  complete(json(status, { error }, headers))

@@ -3,7 +3,7 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import { extname, join, resolve, sep } from 'node:path'
 import type { ChannelSettings } from './channel.ts'
 import { PIECE_BYTES, pacedReply } from './paced-reply.ts'
-import type { Reply } from './reply.ts'
+import type { ReadyReply } from './reply.ts'
 
 /** A folder of static files and the headers of its files. */
 export interface StaticOptions {
@@ -50,7 +50,7 @@ export class StaticFiles {
   }
 
   /** The reply with the file of a path; undefined if there is no such file. */
-  async file(pathname: string, request: Request): Promise<Reply | undefined> {
+  async file(pathname: string, request: Request): Promise<ReadyReply | undefined> {
     const segments = segmentsOf(pathname)
     const root = segments && (await realpath(this.#folder).catch(() => undefined))
     if (segments === undefined || root === undefined) return undefined
@@ -97,7 +97,7 @@ function segmentsOf(pathname: string): readonly string[] | undefined {
 const isHidden = (path: string): boolean => path.split(sep).some(segment => segment.startsWith('.'))
 
 /** Redirects to the folder with a slash at the end: otherwise relative links in its page break. The location is relative, so that a path can never name a host. */
-const redirectToFolder = (segments: readonly string[]): Reply => ({
+const redirectToFolder = (segments: readonly string[]): ReadyReply => ({
   status: 308,
   headers: { location: `./${encodeURIComponent(segments.at(-1) ?? '')}/` },
   body: undefined,

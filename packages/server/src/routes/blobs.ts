@@ -14,9 +14,12 @@ export const blobs = [
     action: 'download',
     summary: 'Downloads the JSON of a large value that `blobs` of an entry or part refers to.',
     otherReplies: { 200: 'application/json' },
-    handle: async ({ services, caller, params }) => {
+    handle: async ({ services, caller, params, replyBytes }) => {
       const { sessionId, hash } = params as { sessionId: string; hash: string }
       const identity = await requireSession(services, caller, sessionId)
+      const { streamId } = identity
+      // Before the value is read.
+      if (isPublicBlob(hash)) replyBytes.add((await services.manager.store.blobUsage?.({ streamId }, hash))?.bytes ?? 0)
       // Hashes of internal blobs are recognizable (law 10), so the log need not be read.
       const body = isPublicBlob(hash) ? await services.manager.blob(sessionId, hash) : undefined
       await assertSameSession(services.manager, sessionId, identity)

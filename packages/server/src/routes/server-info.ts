@@ -10,13 +10,23 @@ export const serverInfo = [
     method: 'GET',
     path: '/health',
     action: 'health',
-    summary: 'Checks that the server is up and its store reachable.',
+    summary: 'Readiness: checks that the server is up, and that its store can be read and written.',
     replies: { 200: Health, 503: ErrorSchema },
-    handle: async ({ services }) => {
+    handle: async ({ services: { manager, probe, settings } }) => {
       // Any query that the store has to answer.
-      await withStoreTimeout(services.manager.listStreams(undefined, { limit: 1 }), services.settings.timers)
+      const read = manager.listStreams(undefined, { limit: 1 })
+      await withStoreTimeout(Promise.all([read, probe.check()]), settings.timers)
       return json(200, { status: 'ok', protocol: PROTOCOL_VERSION })
     },
+  }),
+  route({
+    method: 'GET',
+    path: '/live',
+    action: 'health',
+    summary: 'Liveness: checks that the process answers, whether or not its store does.',
+    replies: { 200: Health },
+    ignoresStore: true,
+    handle: async () => json(200, { status: 'ok', protocol: PROTOCOL_VERSION }),
   }),
   route({
     method: 'GET',

@@ -145,7 +145,9 @@ export const sessions = [
       const { principal } = caller
       const forkId = randomId()
       const options = omitUndefined({ session: forkId, at, principal: principal ?? undefined })
-      await createWithinLimit(services, principal, () => services.runtime.fork(sessionId, options))
+      await createWithinLimit(services, principal, () =>
+        services.uploads.fork(principal, identity.streamId, () => services.runtime.fork(sessionId, options)),
+      )
       try {
         await assertSameSession(services.manager, sessionId, identity)
       } catch (error) {

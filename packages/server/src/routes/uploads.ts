@@ -1,3 +1,4 @@
+import { uploadHashOf, uploadUrlOf, uploadUsage } from '@millrace/runtime/internal'
 import { HttpError } from '../errors/http-error.ts'
 import { bytesOf } from '../http/body.ts'
 import { json } from '../http/reply.ts'
@@ -28,11 +29,15 @@ export const uploads = [
       const filename = filenameOf(headers.get('x-filename'))
       // Checked before the body is read.
       await assertOwnOrAbsent(services, caller, sessionId)
+      await services.uploads.assertRoom(caller.owner)
       const data = await bytesOf(request, services.limits.uploadBytes, bodyBytes.add)
       if (data.byteLength === 0) throw new HttpError('body_invalid', 'body: expected a file, found an empty body')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
       const stored = await withSession(services, caller, sessionId, async identity => {
-        const done = await services.runtime.upload(sessionId, upload)
+        const { streamId } = identity
+        const hash = uploadHashOf(uploadUrlOf(upload)) as string
+        const store = () => services.runtime.upload(sessionId, upload)
+        const done = await services.uploads.store(caller.owner, streamId, hash, data.byteLength, store)
         await assertSameSession(services.manager, sessionId, identity)
         return done
       })
@@ -45,9 +50,12 @@ export const uploads = [
     action: 'download',
     summary: 'Downloads a file of a session.',
     otherReplies: { 200: '*/*' },
-    handle: async ({ services, caller, params }) => {
+    handle: async ({ services, caller, params, replyBytes }) => {
       const { sessionId, hash } = params as { sessionId: string; hash: string }
       const identity = await requireSession(services, caller, sessionId)
+      const { streamId } = identity
+      // Before the file is read.
+      replyBytes.add((await uploadUsage(services.manager, { streamId, hash }))?.bytes ?? 0)
       const upload = await services.runtime.uploaded(sessionId, hash)
       await assertSameSession(services.manager, sessionId, identity)
       if (upload === undefined)

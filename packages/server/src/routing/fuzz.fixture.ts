@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import type { TestRequest } from './two-user-server.fixture.ts'
 import type { ValidRequest } from './valid-requests.fixture.ts'
 
-const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']
+const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'HEAD', 'OPTIONS', 'PROPFIND', 'QUERY', 'post']
 const NAMES = [
   'mine',
   'waiting',
@@ -21,7 +21,35 @@ const NAMES = [
   '',
   'ä',
 ]
+const TYPES = [
+  'application/json',
+  'application/json; charset=utf-8',
+  'application/json; charset=x',
+  'application/json, text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'multipart/form-data',
+  'text/plain',
+  'text/event-stream',
+  'application/x-ndjson',
+  'application/octet-stream',
+  'application/xml',
+  'image/png',
+  '*/*',
+  ';',
+  '',
+]
+const ENCODINGS = ['gzip', 'identity', 'br, gzip', 'x']
+const SITES = ['same-origin', 'none', 'same-site', 'cross-site', 'SAME-ORIGIN', '']
+const ORIGINS = ['null', 'https://evil.example', 'http://localhost:4400', 'http://localhost:5173', 'x']
 const ACCEPTS = ['*/*', 'application/json', 'application/x-ndjson', 'text/event-stream', 'text/html', ';q', 'a/b;q=x']
+
+/** Lists in lists, `depth` levels deep. */
+function nested(depth: number): unknown {
+  let value: unknown = 0
+  for (let level = 0; level < depth; level++) value = [value]
+  return value
+}
 
 const anyValue = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
@@ -34,6 +62,13 @@ const anyValue = fc.oneof(
     'operator',
     'r2::call-send',
     'call-choose',
+    'x'.repeat(300_000),
+    Array.from({ length: 20_000 }, () => 0),
+    Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, n])),
+    nested(63),
+    nested(1_000),
+    { toString: 1, constructor: { prototype: 1 } },
+    'upload:../../etc/passwd',
     0,
     -1,
     1e300,
@@ -117,9 +152,31 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     (accept): Change =>
       sent => ({ ...sent, headers: { ...sent.headers, accept } }),
   ),
-  fc.constantFrom('text/plain', 'application/json; charset=x', '', 'application/x-www-form-urlencoded').map(
+  fc.constantFrom(...TYPES).map(
     (type): Change =>
       sent => ({ ...sent, headers: { ...sent.headers, 'content-type': type } }),
+  ),
+  // A form of another page, with or without fields.
+  fc
+    .tuple(
+      fc.constantFrom(...TYPES),
+      fc.constantFrom('', 'a=b', '--x--\r\n', '{}', '\ufeff{}', '{"__proto__":{"a":1}}'),
+    )
+    .map(
+      ([type, raw]): Change =>
+        ({ body, ...sent }) => ({ ...sent, raw, headers: { ...sent.headers, 'content-type': type } }),
+    ),
+  fc.constantFrom(...ENCODINGS).map(
+    (encoding): Change =>
+      sent => ({ ...sent, headers: { ...sent.headers, 'content-encoding': encoding } }),
+  ),
+  fc.constantFrom(...SITES).map(
+    (site): Change =>
+      sent => ({ ...sent, headers: { ...sent.headers, 'sec-fetch-site': site } }),
+  ),
+  fc.constantFrom(...ORIGINS).map(
+    (origin): Change =>
+      sent => ({ ...sent, headers: { ...sent.headers, origin } }),
   ),
   fc.constantFrom('bob', null).map(
     (user): Change =>
@@ -145,9 +202,9 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 )
 
 /** A valid request with one or more changes. */
-export const changedRequests = (requests: readonly ValidRequest[]): fc.Arbitrary<TestRequest> =>
+export const changedRequests = (requests: readonly Omit<ValidRequest, 'status'>[]): fc.Arbitrary<TestRequest> =>
   fc
     .tuple(fc.constantFrom(...requests), fc.array(change, { minLength: 1, maxLength: 3 }))
-    .map(([{ status, isLive, ...sent }, changes]) =>
+    .map(([{ status, isLive, ...sent }, changes]: [Partial<ValidRequest>, readonly Change[]]) =>
       changes.reduce((request, change) => change(request), sent as TestRequest),
     )

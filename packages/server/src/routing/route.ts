@@ -22,6 +22,8 @@ export interface RouteCall<Body = unknown, Parameters extends object = object> {
   readonly caller: Caller
   /** Counts the bytes of the body in flight. */
   readonly bodyBytes: ByteCount
+  /** Counts the bytes that are read for the reply. They stay counted until the reply is sent. */
+  readonly replyBytes: ByteCount
   readonly query: Parameters
   readonly body: Body
 }
@@ -45,6 +47,8 @@ export interface Route {
   readonly headers?: Readonly<Record<string, string>>
   /** Schemas of JSON replies, by status. */
   readonly replies?: Readonly<Record<number, z.ZodType>>
+  /** Whether it replies also while the store is out of reach, and while the server shuts down. Its handler gets no services. */
+  readonly ignoresStore?: true
   /** Whether it may reply with a stream. */
   readonly streams?: true
   /** Reply headers, with descriptions. */
@@ -109,8 +113,11 @@ function parseQuery(query: Query, sent: URLSearchParams): object {
   return Object.fromEntries(parameters)
 }
 
+/** A large body with a problem in each element would otherwise take half a minute. */
+const FIRST_PROBLEM: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true }
+
 function parse(code: 'body_invalid' | 'request_invalid', label: string, schema: z.ZodType, value: unknown): unknown {
-  const { success, data, error } = schema.safeParse(value)
+  const { success, data, error } = schema.safeParse(value, FIRST_PROBLEM)
   if (success) return data
   throw new HttpError(code, validationProblem(label, error.issues))
 }

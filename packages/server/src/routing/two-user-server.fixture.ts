@@ -54,7 +54,7 @@ const large = agent({
   tools: [tool({ name: 'dump', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })],
 })
 
-const question = workflow({
+export const question = workflow({
   id: 'question',
   nodes: {
     ask: async () => ({ data: await useInterrupt({ request: { kind: 'text', question: 'Who is there?' } }) }),

@@ -43,6 +43,7 @@ export interface ValidRequest extends TestRequest {
 /** One per route, by method and path. Requests that change what others read come last. */
 export const validRequests = ({ blob, upload }: PreparedSessions): Readonly<Record<string, ValidRequest>> => ({
   'GET /health': { path: '/api/health', status: 200 },
+  'GET /live': { path: '/api/live', status: 200 },
   'GET /agents': { path: '/api/agents', status: 200 },
   'GET /openapi.json': { path: '/api/openapi.json', status: 200 },
   'GET /sessions': { path: '/api/sessions?limit=2', status: 200 },

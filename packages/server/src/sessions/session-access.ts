@@ -5,6 +5,7 @@ import type { KeyedQueue } from '@millrace/runtime/internal'
 import type { Action, Caller, Program } from '../auth/authorize.ts'
 import type { Limits } from '../auth/limits.ts'
 import { HttpError, sessionUnknown } from '../errors/http-error.ts'
+import type { UploadQuota } from './upload-quota.ts'
 
 /** The services that access to sessions needs. */
 export interface SessionServices {
@@ -12,6 +13,8 @@ export interface SessionServices {
   readonly limits: Limits
   /** Serializes the creation of sessions per owner. */
   readonly creations: KeyedQueue
+  /** Bounds the files of sessions. */
+  readonly uploads: UploadQuota
   /** Gets notified of each new session. */
   readonly lists: { sessionCreated(owner: string | null): void }
   /** Resolves the caller of a request. @throws if the caller may not perform the action */

@@ -417,6 +417,27 @@ export const keepers: readonly Mutant[] = [
     }),
   },
   {
+    fault: 'blobs are measured whatever their hash begins with',
+    caught: {
+      'blobs: measures those of a log or a principal by the beginning of their hash': /the blobs a-\* of a log/,
+    },
+    within: ['snapshotsAndBlobs'],
+    handle: () => store => ({
+      blobUsage: async scope => (await store.blobUsage?.(scope, '')) ?? { count: 0, bytes: 0 },
+    }),
+  },
+  {
+    fault: 'a probe of writes overwrites a blob',
+    caught: { 'a probe of writes changes no log': /a blob after a probe/ },
+    within: ['snapshotsAndBlobs'],
+    handle: memory => () => ({
+      probeWrite: async () => {
+        for (const { blobs } of memory.logs.values())
+          for (const hash of blobs.keys()) blobs.set(hash, new Uint8Array(1))
+      },
+    }),
+  },
+  {
     fault: 'a lone surrogate is replaced by another character',
     caught: { 'rejects names with lone surrogates as invalid': /create, of "\\ud800": expected a rejection/ },
     within: ['invalidArguments'],

@@ -8,6 +8,8 @@ import type {
   Accepted,
   AppendResult,
   Batch,
+  BlobScope,
+  BlobUsage,
   ClaimResult,
   Due,
   Fork,
@@ -217,6 +219,22 @@ class MemoryStore implements LogStore {
   async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
     checkNames({ streamId, hash })
     return this.#call(({ logs }) => logs.get(streamId)?.blobs.get(hash)?.slice())
+  }
+
+  async blobUsage(scope: BlobScope, prefix: string): Promise<BlobUsage> {
+    checkNames({ ...scope, prefix })
+    return this.#call(({ logs }) => {
+      let [count, bytes] = [0, 0]
+      for (const [streamId, { principal, blobs }] of logs) {
+        if ('streamId' in scope ? streamId !== scope.streamId : principal !== scope.principal) continue
+        for (const [hash, data] of blobs) {
+          if (!hash.startsWith(prefix)) continue
+          count++
+          bytes += data.byteLength
+        }
+      }
+      return { count, bytes }
+    })
   }
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {

@@ -6,6 +6,8 @@ import type {
   Accepted,
   AppendResult,
   Batch,
+  BlobScope,
+  BlobUsage,
   ClaimResult,
   Fork,
   ForkResult,
@@ -34,6 +36,8 @@ const LIST_TOKEN = /^(\d{1,16})-(\d{1,18})$/
 const OLDEST_START = ['-1', '0'] as const
 const LIST_START = ['9223372036854775807', '9223372036854775807'] as const
 
+/** Size of the value that a probe writes, in bytes. */
+const PROBE_BYTES = 8 * 1024
 const DEFAULT_SCHEMA = 'millrace'
 const DEFAULT_POOL_SIZE = 10
 const DEFAULT_TIMEOUT_MS = 30_000
@@ -328,6 +332,22 @@ class PostgresStore implements LogStore {
     checkNames({ streamId, hash })
     const [row] = await this.#database.query('getBlob', this.#sql.getBlob, [keyOf(streamId), keyOf(hash)])
     return row && new Uint8Array(row[0] as Buffer)
+  }
+
+  async blobUsage(scope: BlobScope, prefix: string): Promise<BlobUsage> {
+    checkNames({ ...scope, prefix })
+    const isOne = 'streamId' in scope
+    const name = isOne ? scope.streamId : scope.principal
+    const statement = isOne ? 'blobUsage' : 'blobUsageOfPrincipal'
+    const values = [name === null ? null : keyOf(name), encodeName(prefix)]
+    const [[count, bytes] = []] = await this.#database.query(statement, this.#sql[statement], values)
+    return { count: Number(count), bytes: Number(bytes) }
+  }
+
+  async probeWrite(): Promise<void> {
+    const name = randomName()
+    await this.#database.query('probeWrite', this.#sql.probeWrite, [name, Buffer.alloc(PROBE_BYTES)])
+    await this.#database.query('endProbe', this.#sql.endProbe, [name])
   }
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {

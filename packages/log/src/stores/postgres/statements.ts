@@ -38,6 +38,14 @@ export const statementsOf = (schema: string) => ({
     insert into ${schema}.blobs (stream, hash, data) select id, $2, $3::bytea from log
     on conflict (stream, hash) do update set data = excluded.data`,
   getBlob: `select b.data from ${schema}.streams s join ${schema}.blobs b on b.stream = s.id where s.key = $1 and b.hash = $2`,
+  // The size of a stored value is read without the value.
+  blobUsage: `select count(*), coalesce(sum(octet_length(b.data)), 0) from ${schema}.streams s join ${schema}.blobs b on b.stream = s.id
+    where s.key = $1 and b.hash >= $2 and starts_with(b.hash, $2)`,
+  blobUsageOfPrincipal: `select count(*), coalesce(sum(octet_length(b.data)), 0) from ${schema}.streams s join ${schema}.blobs b on b.stream = s.id
+    where s.principal is not distinct from $1 and b.hash >= $2 and starts_with(b.hash, $2)`,
+  // No log has the number 0.
+  probeWrite: `insert into ${schema}.blobs (stream, hash, data) values (0, $1, $2::bytea)`,
+  endProbe: `delete from ${schema}.blobs where stream = 0 and hash = $1`,
   trim: `select ${schema}.trim($1, $2, $3)`,
   fork: `select ${schema}.fork($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
   list: `select coalesce(name, key), head, ticket, created_at, touched_at, id from ${schema}.streams

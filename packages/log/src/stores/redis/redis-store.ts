@@ -4,6 +4,8 @@ import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
   Batch,
+  BlobScope,
+  BlobUsage,
   ClaimResult,
   Fork,
   ForkResult,
@@ -39,6 +41,11 @@ import * as scripts from './scripts.ts'
 import { RedisWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
+/** How many logs `blobUsage` measures at once. */
+const USAGE_PAGE_SIZE = 100
+/** Size of the value that a probe writes, in bytes, and how long it stays, in ms. */
+const PROBE_BYTES = 4 * 1024
+const PROBE_MS = 1000
 /** How many logs `restored` handles at once. */
 const RESTORE_PAGE_SIZE = 100
 
@@ -258,6 +265,38 @@ class RedisStore implements LogStore {
       const { blobs } = this.#keys.log(streamId)
       const found = (await this.#connection.send(['HGET', blobs, encodeName(hash)], true)) as Buffer | null
       return found === null ? undefined : new Uint8Array(found)
+    })
+  }
+
+  async blobUsage(scope: BlobScope, prefix: string): Promise<BlobUsage> {
+    checkNames({ ...scope, prefix })
+    const start = prefix === '' ? '' : encodeName(prefix)
+    const usageOf = async (streamId: string): Promise<BlobUsage> => {
+      const [count, bytes] = (await this.#connection.run(
+        scripts.BLOB_USAGE,
+        [this.#keys.log(streamId).blobs],
+        [start],
+      )) as [number, number]
+      return { count, bytes }
+    }
+    return this.#call(async () => {
+      if ('streamId' in scope) return usageOf(scope.streamId)
+      const total = { count: 0, bytes: 0 }
+      for (let after: string | undefined; ; ) {
+        const page = await listOf(this.#connection, this.#keys, this.#indexes, scope.principal, USAGE_PAGE_SIZE, after)
+        for (const { count, bytes } of await Promise.all(page.streams.map(({ streamId }) => usageOf(streamId)))) {
+          total.count += count
+          total.bytes += bytes
+        }
+        if (page.next === null) return total
+        after = page.next
+      }
+    })
+  }
+
+  async probeWrite(): Promise<void> {
+    return this.#call(async () => {
+      await this.#connection.send(['SET', this.#keys.index('probe'), '0'.repeat(PROBE_BYTES), 'PX', `${PROBE_MS}`])
     })
   }
 

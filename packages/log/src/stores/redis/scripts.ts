@@ -186,6 +186,17 @@ redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 if expires_at > 0 then redis.call('PEXPIREAT', KEYS[2], expires_at) end
 return 1`)
 
+/** Number and bytes of the blobs whose hash begins with a prefix. KEYS: blobs. */
+export const BLOB_USAGE = new Script(`
+local count, bytes = 0, 0
+for _, hash in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if string.sub(hash, 1, #ARGV[1]) == ARGV[1] then
+    count = count + 1
+    bytes = bytes + redis.call('HSTRLEN', KEYS[1], hash)
+  end
+end
+return {count, bytes}`)
+
 /**
  * Creates a log from a copy in temporary keys, and appends the closing batch. KEYS: all of the log; all of the copy
  * except record and head.

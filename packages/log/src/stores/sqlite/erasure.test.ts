@@ -8,6 +8,7 @@ import { startChildProcess } from '../../../../../scripts/faults/process.ts'
 import { filesWith, writeEverywhere } from '../removed-log.fixture.ts'
 import { sqliteStore } from './index.ts'
 import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
+import { WorkerThread } from './worker-thread.ts'
 
 const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.url))
 const { newPath, open } = testFolder()
@@ -44,6 +45,26 @@ test('a removed log is erased when the reader of another connection ends', async
   await store.remove('gone')
   await store.create('other', null)
   expect(filesOf(path)).not.toEqual([])
+  reader.exec('COMMIT')
+  await isErased(path)
+})
+
+test('a removed log is erased also if another checkpoint runs before the reader of another connection ends', async () => {
+  const path = newPath()
+  const store = open({ path })
+  await writeEverywhere(store, 'gone')
+  await store.create('other', null)
+  const reader = new DatabaseSync(path)
+  onTestFinished(() => reader.close())
+  reader.exec('BEGIN')
+  reader.prepare('SELECT count(*) FROM streams').get()
+  const checkpoints = vi.spyOn(WorkerThread.prototype, 'checkpoint')
+  onTestFinished(() => checkpoints.mockRestore())
+  const truncations = () => checkpoints.mock.calls.filter(([mode]) => mode === 'truncate').length
+  await store.remove('gone')
+  await vi.waitFor(() => expect(truncations()).toBeGreaterThan(1))
+  // As many pages as start a checkpoint.
+  await store.putBlob('other', 'hash', new Uint8Array(20 * 1024 * 1024))
   reader.exec('COMMIT')
   await isErased(path)
 })

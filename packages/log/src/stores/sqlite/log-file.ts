@@ -1,6 +1,6 @@
 // One connection to a file of logs, and its prepared statements. It handles transactions and knows nothing of logs.
 
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
 import { addMissingIndex, checkSchema, createSchema } from './schema.ts'
@@ -14,6 +14,8 @@ export interface FileOptions {
   readonly durability: 'normal' | 'full'
   /** Maximum size of the file, in pages of 4096 bytes. */
   readonly maxPages?: number
+  /** Size of the write-ahead log at which a checkpoint runs, and to which the next write shrinks it, in bytes. */
+  readonly walBytes: number
 }
 
 /** An open file of logs. Rows are arrays, which are cheaper than objects. */
@@ -22,7 +24,7 @@ export class LogFile {
   readonly #statements = new Map<string, StatementSync>()
 
   /** Opens a file, and creates it if necessary. Waits `busyTimeoutMs` ms while it is locked, here and later. */
-  constructor({ path, durability, maxPages }: FileOptions, busyTimeoutMs: number) {
+  constructor({ path, durability, maxPages, walBytes }: FileOptions, busyTimeoutMs: number) {
     const db = openDatabase(path)
     this.#db = db
     try {
@@ -32,6 +34,8 @@ export class LogFile {
       // The worker runs checkpoints, so that no append pays for one. On macOS, `fullfsync` makes an fsync reach the
       // disk.
       db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = ${durability}; PRAGMA fullfsync = ON`)
+      // A write-ahead log that readers or a large write have extended shrinks when it restarts.
+      db.exec(`PRAGMA journal_size_limit = ${walBytes}`)
       // Deleted text is overwritten with zeros, so that a removed log leaves nothing in the file.
       db.exec('PRAGMA secure_delete = ON')
       if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
@@ -90,6 +94,11 @@ export class LogFile {
     }
     return statement
   }
+}
+
+/** Size of the write-ahead log of a file, in bytes. */
+export function walBytesOf(path: string): number {
+  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** Loads SQLite on first use: an older Node warns about it, and another runtime may not have it. */

@@ -2,7 +2,7 @@
 // worker. An operation runs in an open transaction and gets the store's clock.
 
 import { append, find } from './append.ts'
-import { getBlob, putBlob } from './blob.ts'
+import { blobUsage, getBlob, probeWrite, putBlob } from './blob.ts'
 import { claim, due, release, renew } from './lease.ts'
 import { list } from './list.ts'
 import { listOldest } from './list-oldest.ts'
@@ -11,8 +11,8 @@ import type { LogFile } from './log-file.ts'
 import { read } from './page.ts'
 import { getSnapshot, putSnapshot } from './snapshot.ts'
 
-const reads = { read, find, due, list, listOldest, getSnapshot, getBlob }
-const writes = { create, append, claim, renew, release, putSnapshot, putBlob, trim, fork, remove, restored }
+const reads = { read, find, due, list, listOldest, getSnapshot, getBlob, blobUsage }
+const writes = { create, append, claim, renew, release, putSnapshot, putBlob, probeWrite, trim, fork, remove, restored }
 const operations = { ...reads, ...writes }
 
 type Arguments<F> = F extends (file: LogFile, now: number, ...rest: infer A) => unknown ? A : never

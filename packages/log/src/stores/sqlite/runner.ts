@@ -1,11 +1,10 @@
 // Decides where a call runs. Calls that take microseconds run in this thread; calls that may wait for a lock or a
 // disk, or take long, run in the worker.
 
-import { statSync } from 'node:fs'
 import { LogError } from '../../store/log-error.ts'
 import { EventLoopTurn } from './event-loop-turn.ts'
-import { isBusy, logErrorOf } from './failure.ts'
-import { type FileOptions, LogFile } from './log-file.ts'
+import { isBusy, isFull, logErrorOf } from './failure.ts'
+import { type FileOptions, LogFile, walBytesOf } from './log-file.ts'
 import {
   isWrite,
   type OperationArgs,
@@ -35,9 +34,12 @@ const CHECKPOINT_PAGES = { normal: 4096, full: 1024 }
 const LONG_PAGES = 64
 const PAGE_BYTES = 4096
 
-/** Delays between checkpoints that readers prevent from erasing removed logs, in ms: the first, and the maximum. */
-const FIRST_ERASURE_DELAY_MS = 100
-const MAX_ERASURE_DELAY_MS = 4000
+/** The number of written pages after which the size of the write-ahead log is read: a page may be written several times. */
+const PAGES_PER_SIZE_CHECK = 64
+
+/** Delays between checkpoints that readers prevent from emptying the write-ahead log, in ms: the first, and the maximum. */
+const FIRST_TRUNCATION_DELAY_MS = 100
+const MAX_TRUNCATION_DELAY_MS = 4000
 
 /** Properties of a write that are known before it runs. */
 export interface WriteCost {
@@ -60,11 +62,13 @@ export class Runner {
   #waitingBytes = 0
   #file: LogFile | undefined
   #pages = 0
+  #pagesSinceSizeCheck = 0
   #isCheckpointing = false
-  /** Whether the write-ahead log may contain text of removed logs, which a checkpoint has to erase. */
-  #mustErase = false
-  #erasureDelayMs = FIRST_ERASURE_DELAY_MS
-  #cancelErasure: (() => void) | undefined
+  /** Whether a checkpoint has to empty the write-ahead log: it is too large, or contains text of removed logs. */
+  #mustTruncate = false
+  #truncationDelayMs = FIRST_TRUNCATION_DELAY_MS
+  /** The next try of a truncation that a reader prevented. */
+  #pendingTruncation: NodeJS.Timeout | undefined
   /** Whether writes go to the worker, to wait there for a checkpoint. */
   #isBlocked = false
   #closed: Promise<void> | undefined
@@ -86,7 +90,7 @@ export class Runner {
         return this.#inline(call)
       } catch (error) {
         if (!isBusy(error)) throw error
-        return this.#worker.call(call)
+        return this.#worker.call(call, 0)
       }
     })
   }
@@ -120,9 +124,7 @@ export class Runner {
    * process prevents it.
    */
   erase(): void {
-    this.#mustErase = true
-    this.#erasureDelayMs = FIRST_ERASURE_DELAY_MS
-    void this.#checkpoint()
+    this.#truncate()
   }
 
   /** Closes the file after all calls. */
@@ -132,7 +134,7 @@ export class Runner {
   }
 
   async #end(): Promise<void> {
-    this.#cancelErasure?.()
+    clearTimeout(this.#pendingTruncation)
     while (this.#turn.waiting > 0) await this.#turn.next()
     // The last connection to close runs the final checkpoint: that is the worker, if there is one.
     this.#file?.close()
@@ -156,6 +158,8 @@ export class Runner {
     try {
       return await this.#turn.run(work)
     } catch (error) {
+      // The write-ahead log may be what fills the disk.
+      if (isFull(error) && this.#mayCheckpoint && walBytesOf(this.#options.path) > 0) this.#truncate()
       throw logErrorOf(error, this.#options.path)
     } finally {
       this.#waiting--
@@ -179,10 +183,10 @@ export class Runner {
 
   /** Writes in the worker. Later writes to that stream follow it there. */
   async #writeInWorker<N extends WriteName>(call: OperationCall<N>, cost: WriteCost): Promise<OperationResult<N>> {
-    const { streamId } = cost
+    const { streamId, bytes } = cost
     this.#inWorker.set(streamId, (this.#inWorker.get(streamId) ?? 0) + 1)
     try {
-      const result = await this.#worker.call(call)
+      const result = await this.#worker.call(call, bytes)
       this.#countPages(cost)
       return result
     } finally {
@@ -194,7 +198,7 @@ export class Runner {
 
   #open(): LogFile {
     if (this.#file === undefined) {
-      const walBytes = statSync(`${this.#options.path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+      const walBytes = walBytesOf(this.#options.path)
       this.#file = new LogFile(this.#options, 0)
       this.#pages = walBytes / PAGE_BYTES
       // A process may have died before it erased what it removed.
@@ -204,46 +208,72 @@ export class Runner {
   }
 
   #countPages({ bytes, isLong = false }: WriteCost): void {
-    this.#pages += isLong ? LONG_PAGES : 1 + bytes / PAGE_BYTES
-    if (this.#pages >= CHECKPOINT_PAGES[this.#options.durability]) void this.#checkpoint()
+    const { durability, path, walBytes } = this.#options
+    const pages = isLong ? LONG_PAGES : 1 + bytes / PAGE_BYTES
+    this.#pages += pages
+    this.#pagesSinceSizeCheck += pages
+    if (this.#pagesSinceSizeCheck >= PAGES_PER_SIZE_CHECK) {
+      this.#pagesSinceSizeCheck = 0
+      // Other processes and repeated pages extend it too.
+      const size = walBytesOf(path)
+      if (size > walBytes && this.#mayCheckpoint) void this.#checkpoint()
+      // Writes are faster than the checkpoint: they wait for it.
+      else if (size > 2 * walBytes && this.#isCheckpointing) this.#isBlocked = true
+    }
+    if (this.#pages >= CHECKPOINT_PAGES[durability]) void this.#checkpoint()
+  }
+
+  /** Whether a checkpoint is neither in progress nor about to be tried again. */
+  get #mayCheckpoint(): boolean {
+    return !this.#isCheckpointing && this.#pendingTruncation === undefined
+  }
+
+  /** Empties the write-ahead log. Repeats it while a reader of another process prevents it. */
+  #truncate(): void {
+    this.#mustTruncate = true
+    this.#truncationDelayMs = FIRST_TRUNCATION_DELAY_MS
+    void this.#checkpoint()
   }
 
   async #checkpoint(): Promise<void> {
     if (this.#isCheckpointing || this.isClosed) return
     this.#isCheckpointing = true
-    this.#cancelErasure?.()
-    let isErasure = false
+    if (this.#pendingTruncation !== undefined) {
+      clearTimeout(this.#pendingTruncation)
+      this.#pendingTruncation = undefined
+      this.#mustTruncate = true
+    }
+    let isTruncation = false
+    let isTooLarge = false
+    const { path, walBytes } = this.#options
     try {
       do {
         this.#pages = 0
-        isErasure = this.#mustErase
-        this.#mustErase = false
+        isTooLarge = walBytesOf(path) > walBytes
+        isTruncation = this.#mustTruncate
+        this.#mustTruncate = false
         // Most of the write-ahead log is copied while writes continue. For the rest, writes wait in the worker; then
         // the write-ahead log restarts and does not grow.
         await this.#worker.checkpoint('passive')
         // Not after a close: the worker was asked to end, and another request would start a new one that is never
         // closed.
-        this.#isBlocked = (isErasure || this.#pages > 0) && !this.isClosed
+        this.#isBlocked = (isTruncation || isTooLarge || this.#pages > 0) && !this.isClosed
         if (!this.#isBlocked) continue
-        const isComplete = await this.#worker.checkpoint(isErasure ? 'truncate' : 'full')
-        if (isErasure && !isComplete) this.#eraseLater()
+        const isComplete = await this.#worker.checkpoint(isTruncation ? 'truncate' : 'full')
+        if ((isTruncation || isTooLarge) && !isComplete) this.#truncateLater()
         this.#isBlocked = false
-      } while (this.#mustErase && !this.isClosed)
+      } while (this.#mustTruncate && !this.isClosed)
     } catch {
       // Nothing is lost, and the next checkpoint tries again.
-      if (isErasure) this.#eraseLater()
+      if (isTruncation || isTooLarge) this.#truncateLater()
     } finally {
       this.#isBlocked = this.#isCheckpointing = false
     }
   }
 
-  #eraseLater(): void {
+  #truncateLater(): void {
     if (this.isClosed) return
-    const timer = setTimeout(() => {
-      this.#mustErase = true
-      void this.#checkpoint()
-    }, this.#erasureDelayMs).unref()
-    this.#cancelErasure = () => clearTimeout(timer)
-    this.#erasureDelayMs = Math.min(this.#erasureDelayMs * 2, MAX_ERASURE_DELAY_MS)
+    this.#pendingTruncation = setTimeout(() => void this.#checkpoint(), this.#truncationDelayMs).unref()
+    this.#truncationDelayMs = Math.min(this.#truncationDelayMs * 2, MAX_TRUNCATION_DELAY_MS)
   }
 }

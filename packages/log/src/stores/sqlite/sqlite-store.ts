@@ -3,13 +3,16 @@
 // writer gets `regressed`. The file must be on a local disk: a write-ahead log needs shared memory between its
 // processes.
 
-import { resolve } from 'node:path'
+import { statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl } from '../../store/checks.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
   Batch,
+  BlobScope,
+  BlobUsage,
   ClaimResult,
   Fork,
   ForkResult,
@@ -34,6 +37,13 @@ import { SqliteWatchers } from './watchers.ts'
 // of milliseconds at most, and fit several times into a reader's page.
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
+/** Largest default of `walBytes`. */
+const MAX_DEFAULT_WAL_BYTES = 64 * 1024 * 1024
+/** Share of the free space that the write-ahead log may take by default: its peak is twice as much. */
+const FREE_SHARE = 1 / 8
+/** Less would run a checkpoint for every few writes. */
+const MIN_WAL_BYTES = 64 * 1024
+
 /** Options of `sqliteStore`. */
 export interface SqliteOptions {
   /** The file. It is created if it does not exist; its folder must exist. */
@@ -51,6 +61,13 @@ export interface SqliteOptions {
    * @default no limit
    */
   readonly maxPages?: number
+  /**
+   * Size of the write-ahead log at which a checkpoint empties it, in bytes. It may exceed this by the largest writes in
+   * flight, and while a reader of another process prevents the checkpoint. Set less for a small disk.
+   *
+   * @default 67108864, or an eighth of the free space of the disk if that is less
+   */
+  readonly walBytes?: number
   /**
    * The store's clock, in ms.
    *
@@ -76,7 +93,23 @@ export function sqliteStore(options: SqliteOptions): LogStore {
   if (maxPages !== undefined && !(Number.isSafeInteger(maxPages) && maxPages > 0)) {
     throw new LogError('invalid', `maxPages: expected a whole number above zero, found ${maxPages}`)
   }
-  return new SqliteStore({ path: resolve(path), durability, ...(maxPages === undefined ? {} : { maxPages }) }, clock)
+  const walBytes = options.walBytes ?? defaultWalBytes(dirname(resolve(path)))
+  if (!(Number.isSafeInteger(walBytes) && walBytes >= MIN_WAL_BYTES)) {
+    throw new LogError('invalid', `walBytes: expected a whole number from ${MIN_WAL_BYTES}, found ${walBytes}`)
+  }
+  const file = { path: resolve(path), durability, walBytes, ...(maxPages === undefined ? {} : { maxPages }) }
+  return new SqliteStore(file, clock)
+}
+
+/** A write-ahead log that fills the disk cannot be moved to the file, which has to grow for that. */
+function defaultWalBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return Math.min(MAX_DEFAULT_WAL_BYTES, Math.max(MIN_WAL_BYTES, Math.floor(bavail * bsize * FREE_SHARE)))
+  } catch {
+    // The folder is missing, which the first call reports.
+    return MAX_DEFAULT_WAL_BYTES
+  }
 }
 
 class SqliteStore implements LogStore {
@@ -176,6 +209,15 @@ class SqliteStore implements LogStore {
   async getBlob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
     checkNames({ streamId, hash })
     return this.#runner.read('getBlob', streamId, hash)
+  }
+
+  async blobUsage(scope: BlobScope, prefix: string): Promise<BlobUsage> {
+    checkNames({ ...scope, prefix })
+    return this.#runner.read('blobUsage', scope, prefix)
+  }
+
+  async probeWrite(): Promise<void> {
+    await this.#runner.write('probeWrite', { streamId: '', bytes: 0 })
   }
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {

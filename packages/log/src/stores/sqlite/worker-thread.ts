@@ -10,6 +10,8 @@ export interface CallRequest {
   readonly kind: 'call'
   readonly id: number
   readonly call: OperationCall
+  /** Size of the value that it writes, in bytes. */
+  readonly bytes: number
 }
 
 /**
@@ -48,8 +50,8 @@ export class WorkerThread {
   }
 
   /** Runs a call in the worker, after those before it. */
-  call<N extends OperationName>(call: OperationCall<N>): Promise<OperationResult<N>> {
-    return this.#request<OperationResult<N>>(id => ({ kind: 'call', id, call }))
+  call<N extends OperationName>(call: OperationCall<N>, bytes: number): Promise<OperationResult<N>> {
+    return this.#request<OperationResult<N>>(id => ({ kind: 'call', id, call, bytes }))
   }
 
   /** Runs a checkpoint of the write-ahead log. Returns false if a reader prevented a part of it. */

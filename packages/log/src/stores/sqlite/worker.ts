@@ -3,7 +3,7 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { isBusy, packFailure } from './failure.ts'
-import { type FileOptions, LogFile } from './log-file.ts'
+import { type FileOptions, LogFile, walBytesOf } from './log-file.ts'
 import { isWrite, perform } from './operations.ts'
 import type { CallRequest, CheckpointMode, CheckpointRequest, WorkerAnswer, WorkerRequest } from './worker-thread.ts'
 
@@ -15,6 +15,8 @@ const BUSY_TIMEOUT_MS = 5000
 const OPEN_RETRY_MS = 10
 /** Maximum number of calls per transaction, so that other processes get the lock in between. */
 const MAX_CALLS_PER_TRANSACTION = 256
+/** Size of the values that one transaction writes, in bytes: a transaction extends the write-ahead log by as much. */
+const MAX_BYTES_PER_TRANSACTION = 8 * 1024 * 1024
 /** How long a checkpoint waits for readers, in ms. */
 const CHECKPOINT_TIMEOUT_MS = 20
 
@@ -23,20 +25,39 @@ const options = workerData as FileOptions
 let file: LogFile | undefined
 
 port.on('message', (first: WorkerRequest) => {
-  const requests = [first, ...queuedRequests(MAX_CALLS_PER_TRANSACTION - 1)]
+  const requests = [first, ...queuedRequests(bytesOf(first))]
   const calls = requests.filter(request => request.kind === 'call')
-  if (calls.length > 0) port.postMessage(answersTo(calls))
+  if (calls.length > 0) {
+    port.postMessage(answersTo(calls))
+    boundWal()
+  }
   for (const request of requests) {
     if (request.kind === 'checkpoint') port.postMessage([answerToCheckpoint(request)])
     else if (request.kind === 'close') end()
   }
 })
 
-function* queuedRequests(max: number): Generator<WorkerRequest> {
-  for (let n = 0; n < max; n++) {
+/** The queued requests that fit into one transaction with the first, which has this size. */
+function* queuedRequests(firstBytes: number): Generator<WorkerRequest> {
+  let bytes = firstBytes
+  for (let n = 1; n < MAX_CALLS_PER_TRANSACTION && bytes < MAX_BYTES_PER_TRANSACTION; n++) {
     const next = receiveMessageOnPort(port)
     if (next === undefined) return
-    yield next.message as WorkerRequest
+    const request = next.message as WorkerRequest
+    bytes += bytesOf(request)
+    yield request
+  }
+}
+
+const bytesOf = (request: WorkerRequest): number => (request.kind === 'call' ? request.bytes : 0)
+
+/** Lets the next write restart a write-ahead log that is too large. Requests that are queued would otherwise extend it. */
+function boundWal(): void {
+  if (file === undefined || walBytesOf(options.path) <= options.walBytes) return
+  try {
+    checkpoint('passive')
+  } catch {
+    // The next one tries again.
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { type AgUiHistory, type AgUiMessage, aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
-import type { StreamManager } from '@millrace/log'
+import type { RouteCall } from '../../routing/route.ts'
 import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
 import { messageIdFor } from '../client-request/names.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
@@ -19,12 +19,13 @@ interface RunPosition {
 }
 
 /** The messages and state before a run; undefined if they are trimmed. */
-export const earlierMessages = (manager: StreamManager, position: RunPosition): Promise<AgUiHistory | undefined> =>
-  unlessTrimmed(() => read(manager, position))
+export const earlierMessages = (call: RouteCall, position: RunPosition): Promise<AgUiHistory | undefined> =>
+  unlessTrimmed(() => read(call, position))
 
-async function read(manager: StreamManager, { sessionId, at, after, clientState }: RunPosition): Promise<AgUiHistory> {
+async function read(call: RouteCall, { sessionId, at, after, clientState }: RunPosition): Promise<AgUiHistory> {
+  const { manager } = call.services
   const { view } = await manager.view(sessionId, at - 1)
-  const messages = aguiMessagesOf({ messages: await withInlineBlobs(manager, sessionId, view.messages) })
+  const messages = aguiMessagesOf({ messages: await withInlineBlobs(call, sessionId, view.messages) })
   const { state } = after === undefined ? view : (await manager.view(sessionId, after)).view
   const isNew = after === undefined ? !hasAll(clientState, messages) : clientState?.messages.length === 0
   const hasOtherState = state !== undefined && JSON.stringify(state) !== JSON.stringify(clientState?.state)

@@ -12,6 +12,7 @@ import { currentRunId, knownRun, stopRun } from '../../runs/target-run.ts'
 import { type AcceptedTurn, handleClientRequest } from '../client-request/handle-client-request.ts'
 import { dataOf, stopCancelledRun } from '../client-request/run-agent-input.ts'
 import { eventPositionIn } from '../run-stream/event-position.ts'
+import { whileStreaming } from '../run-stream/inline-blobs.ts'
 import { withStreamSlot } from '../run-stream/reply-with-requested-run.ts'
 import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
 import { type ClientState, earlierMessages } from './earlier-messages.ts'
@@ -108,12 +109,13 @@ function eventsReply(
   clientState: ClientState,
 ) {
   const { run, after } = turn
-  const { manager } = call.services
   const beforeEntry = (entry: Entry) => {
     const { chunk, sequence: at, origin } = entry
     if (chunk.type !== 'run-started' || origin.runId !== run.runId) return undefined
     const position = { sessionId: run.sessionId, at, after: after?.sequence, clientState }
-    return earlierMessages(manager, position).then(history => history && encoder.setBefore(history))
+    return whileStreaming(call, counted => earlierMessages(counted, position)).then(
+      history => history && encoder.setBefore(history),
+    )
   }
   return streamRun(call, caller, { ...turn, encoder, dialectFormat, beforeEntry })
 }

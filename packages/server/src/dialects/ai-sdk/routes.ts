@@ -104,7 +104,7 @@ export const aiSdk = [
       await assertSameSession(manager, sessionId, info)
       const paged = messagePageOf(view, query)
       const messages = paged.view === undefined ? paged.messages : paged.view.messages
-      return json(200, uiMessagesOf({ ...view, messages: await withInlineBlobs(manager, sessionId, messages) }))
+      return json(200, uiMessagesOf({ ...view, messages: await withInlineBlobs(call, sessionId, messages) }))
     },
   }),
   route({

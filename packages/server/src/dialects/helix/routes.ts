@@ -143,7 +143,7 @@ export const helix = [
       const info = await requireSession(services, await callerOf(call, sessionId), sessionId)
       const { view, ticket, cursor } = await services.manager.view(sessionId)
       await assertSameSession(services.manager, sessionId, info)
-      const inlined = await withInlineBlobs(services.manager, sessionId, view.messages)
+      const inlined = await withInlineBlobs(call, sessionId, view.messages)
       const messages = snapshotMessagesOf({ ...view, messages: inlined })
       const { state = null, output = null } = view
       const status = sessionStatus(sessionId, ticket, cursor.sequence)

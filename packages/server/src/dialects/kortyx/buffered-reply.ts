@@ -78,7 +78,7 @@ async function recheckUntilReplied(
 }
 
 async function chunksOf(
-  { services }: RouteCall,
+  { services, replyBytes }: RouteCall,
   { run, identity, after }: AcceptedTurn,
   encoder: Encoder<StreamChunk>,
   signal: AbortSignal,
@@ -87,7 +87,9 @@ async function chunksOf(
   const chunks: StreamChunk[] = []
   let length = 0
   const collect = (chunk: StreamChunk): string => {
-    length += JSON.stringify(chunk).length
+    const { length: characters } = JSON.stringify(chunk)
+    length += characters
+    replyBytes.add(characters)
     if (length > MAX_CHARACTERS)
       throw new HttpError(
         'request_invalid',

@@ -95,7 +95,7 @@ export const mui = [
       await assertSameSession(manager, sessionId, info)
       const { page, ...paged } = messagePageOf(view, { ...query, messages: query.messages ?? PAGE })
       const pageMessages = paged.view?.messages ?? ('messages' in paged ? paged.messages : [])
-      const messages = await withInlineBlobs(manager, sessionId, pageMessages)
+      const messages = await withInlineBlobs(call, sessionId, pageMessages)
       const open = activeRunId(ticket)
       return json(200, {
         messages: chatMessagesOf({ ...view, messages }),

@@ -1,12 +1,20 @@
 import { LogError, type StreamManager } from '@millrace/log'
 import type { Json, Message, Part } from '@millrace/protocol'
+import { replyTooLarge } from '../../errors/http-error.ts'
+import type { RouteCall } from '../../routing/route.ts'
 
-/** Messages with their large values inlined, as dialects need them. */
+/**
+ * Messages with their large values inlined, as dialects need them. Their bytes are counted before they are read.
+ * @throws `reply_too_large` or `bytes_limit`
+ */
 export async function withInlineBlobs(
-  manager: StreamManager,
+  { services: { manager, limits }, replyBytes }: Pick<RouteCall, 'services' | 'replyBytes'>,
   sessionId: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
+  const bytes = inlineBytesOf(messages)
+  if (bytes > limits.replyBytes) throw replyTooLarge(limits.replyBytes)
+  if (bytes > 0) replyBytes.add(bytes)
   const inlined: Message[] = []
   // Sequential, since each value may be large.
   for (const message of messages) {
@@ -18,6 +26,27 @@ export async function withInlineBlobs(
     }
   }
   return inlined
+}
+
+/** Counts what a stream reads at once, after its route has replied. */
+export async function whileStreaming<C extends Pick<RouteCall, 'services' | 'caller' | 'replyBytes'>, T>(
+  call: C,
+  read: (call: C) => Promise<T>,
+): Promise<T> {
+  const replyBytes = call.services.limiter.countBytes(call.caller.principal)
+  try {
+    return await read({ ...call, replyBytes })
+  } finally {
+    replyBytes.release()
+  }
+}
+
+/** Total size of the large values, in bytes. */
+function inlineBytesOf(messages: readonly Message[]): number {
+  let sum = 0
+  for (const { parts } of messages)
+    for (const { blobs = {} } of parts) for (const { bytes } of Object.values(blobs)) sum += bytes
+  return sum
 }
 
 async function withInlineValues(manager: StreamManager, sessionId: string, part: Part): Promise<Part> {

@@ -23,7 +23,7 @@ import { type AcceptedTurn, handleClientRequest } from '../client-request/handle
 import { checkSessionId } from '../client-request/names.ts'
 import { dataOf, stopCancelledRun } from '../client-request/run-agent-input.ts'
 import { assertPositionInLog, type EventPosition, eventPositionIn } from '../run-stream/event-position.ts'
-import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
+import { whileStreaming, withInlineBlobs } from '../run-stream/inline-blobs.ts'
 import { withStreamSlot } from '../run-stream/reply-with-requested-run.ts'
 import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
 
@@ -113,7 +113,7 @@ async function sessionReply(call: RouteCall<undefined, EventsQuery>): Promise<Re
   const isActive = name !== undefined && pending.length === 0
   // The messages of the active run come with its stream.
   const listed = isActive ? view.messages.filter(message => message.runId !== runId) : view.messages
-  const messages = await withInlineBlobs(services.manager, sessionId, listed)
+  const messages = await withInlineBlobs(call, sessionId, listed)
   const { output } = view
   return json(200, {
     messages: tanstackMessagesOf({ messages, ...(!isActive && output !== undefined && { output }) }),
@@ -136,7 +136,7 @@ function eventsReply(
   const loadEarlierMessages = (sequence: number) =>
     unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence - 1)
-      const messages = await withInlineBlobs(manager, sessionId, view.messages)
+      const messages = await whileStreaming(call, counted => withInlineBlobs(counted, sessionId, view.messages))
       encoder.setBefore({ messages: aguiMessagesOf({ messages }), isNew: false })
     })
   const beforeEntry = ({ chunk, sequence, origin }: Entry) =>
