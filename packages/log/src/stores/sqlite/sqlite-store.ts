@@ -14,6 +14,7 @@ import type {
   Fork,
   ForkResult,
   GuestAppend,
+  Heartbeat,
   ListPage,
   LogStore,
   OldestPage,
@@ -25,6 +26,8 @@ import type {
 } from '../../store/log-store.ts'
 import { LIST_START, parseListToken } from './list.ts'
 import { OLDEST_START, parseOldestToken } from './list-oldest.ts'
+import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
+import { sqliteHeartbeat } from './heartbeat.ts'
 import type { FileOptions, LogFile } from './log-file.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
@@ -76,15 +79,18 @@ export function sqliteStore(options: SqliteOptions): LogStore {
   if (maxPages !== undefined && !(Number.isSafeInteger(maxPages) && maxPages > 0)) {
     throw new LogError('invalid', `maxPages: expected a whole number above zero, found ${maxPages}`)
   }
-  return new SqliteStore({ path: resolve(path), durability, ...(maxPages === undefined ? {} : { maxPages }) }, clock)
+  const file = { path: resolve(path), durability, ...(maxPages === undefined ? {} : { maxPages }) }
+  return new SqliteStore(file, clock)
 }
 
 class SqliteStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #runner: Runner
   readonly #watchers: SqliteWatchers
+  readonly #heartbeat: HeartbeatThread
 
   constructor(options: FileOptions, clock: () => number) {
+    this.#heartbeat = sqliteHeartbeat(options)
     this.#runner = new Runner(options, clock)
     this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))
   }
@@ -223,10 +229,14 @@ class SqliteStore implements LogStore {
     return count
   }
 
+  heartbeat(): Heartbeat {
+    return this.#heartbeat
+  }
+
   async close(): Promise<void> {
-    const closed = this.#runner.close()
+    const closed = [this.#runner.close(), this.#heartbeat.close()]
     this.#watchers.close()
-    await closed
+    await Promise.all(closed)
   }
 
   #isLarge(streamId: string): boolean {
