@@ -55,12 +55,17 @@ export interface SqliteOptions {
    */
   readonly maxPages?: number
   /**
-   * The store's clock, in ms, for tests. Whether a lease has expired does not depend on it, but on the time for which the
-   * lease did not change.
+   * The store's clock, in ms, for tests.
    *
    * @default Date.now
    */
   readonly clock?: () => number
+  /**
+   * A clock that does not jump, in ms, for tests. It measures for how long this process has seen a lease unchanged.
+   *
+   * @default `clock` if it is given, otherwise performance.now
+   */
+  readonly steadyClock?: () => number
 }
 
 /**
@@ -69,7 +74,7 @@ export interface SqliteOptions {
  * @throws LogError `invalid` if an option is invalid.
  */
 export function sqliteStore(options: SqliteOptions): LogStore {
-  const { path, durability = 'normal', maxPages, clock } = options
+  const { path, durability = 'normal', maxPages, clock, steadyClock } = options
   if (path === '' || path === ':memory:' || path.startsWith('file:')) {
     const found = JSON.stringify(path)
     throw new LogError(
@@ -81,7 +86,7 @@ export function sqliteStore(options: SqliteOptions): LogStore {
     throw new LogError('invalid', `maxPages: expected a whole number above zero, found ${maxPages}`)
   }
   const file = { path: resolve(path), durability, ...(maxPages === undefined ? {} : { maxPages }) }
-  return new SqliteStore(file, clock)
+  return new SqliteStore(file, clock, steadyClock ?? clock ?? (() => performance.now()))
 }
 
 class SqliteStore implements LogStore {
@@ -92,9 +97,8 @@ class SqliteStore implements LogStore {
   /** Undefined with a clock of the caller, which a thread cannot read. */
   readonly heartbeat?: HeartbeatThread
 
-  constructor(options: FileOptions, clock: (() => number) | undefined) {
-    // The time between two moments by a clock that is ahead is right.
-    this.#observer = new LeaseObserver(clock ?? (() => performance.now()))
+  constructor(options: FileOptions, clock: (() => number) | undefined, steadyClock: () => number) {
+    this.#observer = new LeaseObserver(steadyClock)
     if (clock === undefined) this.heartbeat = sqliteHeartbeat(options)
     this.#runner = new Runner(options, clock ?? Date.now)
     this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))
