@@ -11,6 +11,9 @@
 // guest's.
 
 import type { Cursor, TruncatedFrame, UnprovenCursor } from '@millrace/protocol'
+import type { Heartbeat } from './heartbeat.ts'
+
+export type { Heartbeat, HeldLease, KeptLease } from './heartbeat.ts'
 
 /** The content of one append: the JSON text of an array with `count` elements. The store does not parse it. */
 export interface Batch {
@@ -283,7 +286,8 @@ export interface LogStore {
 
   /**
    * Takes the log for `ttlMs` ms under a new epoch, which fences every other. Returns `busy` while any owner has a live
-   * lease, unless `takeover`.
+   * lease, unless `takeover`. A store without a clock of its own may also return `busy` under an expired lease, until this
+   * handle has seen it unchanged for its duration.
    */
   claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult>
   /**
@@ -295,6 +299,11 @@ export interface LogStore {
     epoch: string,
     ttlMs: number,
   ): Promise<{ readonly until: number; readonly clock: number } | undefined>
+  /**
+   * The heartbeat of this handle. It renews leases while the event loop is blocked, in a thread with its own connection.
+   * `close` ends it. Without a heartbeat the event loop renews the leases, and they are longer.
+   */
+  readonly heartbeat?: Heartbeat
   /** Ends this epoch and its lease. Does nothing for another epoch. */
   release(streamId: string, epoch: string): Promise<void>
   /**

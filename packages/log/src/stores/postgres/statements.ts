@@ -63,3 +63,19 @@ export const statementsOf = (schema: string) => ({
     ) select count(*) from renewed`,
   notify: 'select pg_notify($1, payload) from unnest($2::text[]) as payload',
 })
+
+/**
+ * Renews the leases of several logs. Returns the positions, from 1, of those whose epoch holds the log, and whether each was
+ * renewed. Rows that others have locked are left out, so that no two statements deadlock.
+ */
+export const renewAllOf = (schema: string): string => `with asked as (
+    select * from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as a(key, epoch, ttl, position)
+  ), free as (
+    select s.id, a.ttl, a.position from asked a join ${schema}.streams s on s.key = a.key and s.epoch = a.epoch
+    for no key update of s skip locked
+  ), renewed as (
+    update ${schema}.streams s set lease_until = ${schema}.clock() + free.ttl from free where s.id = free.id
+    returning free.position
+  )
+  select a.position, r.position is not null
+  from asked a join ${schema}.streams s on s.key = a.key and s.epoch = a.epoch left join renewed r on r.position = a.position`

@@ -7,6 +7,7 @@ import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl } from '../../store/checks.ts'
+import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
@@ -26,6 +27,8 @@ import type {
   TicketMove,
   WriterAppend,
 } from '../../store/log-store.ts'
+import { sqliteHeartbeat } from './heartbeat.ts'
+import { LeaseObserver } from './lease-observer.ts'
 import { LIST_START, parseListToken } from './list.ts'
 import { OLDEST_START, parseOldestToken } from './list-oldest.ts'
 import type { FileOptions, LogFile } from './log-file.ts'
@@ -69,11 +72,17 @@ export interface SqliteOptions {
    */
   readonly walBytes?: number
   /**
-   * The store's clock, in ms.
+   * The store's clock, in ms, for tests.
    *
    * @default Date.now
    */
   readonly clock?: () => number
+  /**
+   * A clock that does not jump, in ms, for tests. It measures for how long this process has seen a lease unchanged.
+   *
+   * @default `clock` if it is given, otherwise performance.now
+   */
+  readonly steadyClock?: () => number
 }
 
 /**
@@ -82,7 +91,7 @@ export interface SqliteOptions {
  * @throws LogError `invalid` if an option is invalid.
  */
 export function sqliteStore(options: SqliteOptions): LogStore {
-  const { path, durability = 'normal', maxPages, clock = Date.now } = options
+  const { path, durability = 'normal', maxPages, clock, steadyClock } = options
   if (path === '' || path === ':memory:' || path.startsWith('file:')) {
     const found = JSON.stringify(path)
     throw new LogError(
@@ -98,7 +107,7 @@ export function sqliteStore(options: SqliteOptions): LogStore {
     throw new LogError('invalid', `walBytes: expected a whole number from ${MIN_WAL_BYTES}, found ${walBytes}`)
   }
   const file = { path: resolve(path), durability, walBytes, ...(maxPages === undefined ? {} : { maxPages }) }
-  return new SqliteStore(file, clock)
+  return new SqliteStore(file, clock, steadyClock ?? clock ?? (() => performance.now()))
 }
 
 /** A write-ahead log that fills the disk cannot be moved to the file, which has to grow for that. */
@@ -116,9 +125,14 @@ class SqliteStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #runner: Runner
   readonly #watchers: SqliteWatchers
+  readonly #observer: LeaseObserver
+  /** Undefined with a clock of the caller, which a thread cannot read. */
+  readonly heartbeat?: HeartbeatThread
 
-  constructor(options: FileOptions, clock: () => number) {
-    this.#runner = new Runner(options, clock)
+  constructor(options: FileOptions, clock: (() => number) | undefined, steadyClock: () => number) {
+    this.#observer = new LeaseObserver(steadyClock)
+    if (clock === undefined) this.heartbeat = sqliteHeartbeat(options)
+    this.#runner = new Runner(options, clock ?? Date.now)
     this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))
   }
 
@@ -164,9 +178,15 @@ class SqliteStore implements LogStore {
   async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
     checkTtl(ttlMs)
-    const result = await this.#runner.write('claim', { streamId, bytes: 0 }, streamId, owner, ttlMs, takeover)
+    const expired = this.#observer.expired(streamId)
+    const cost = { streamId, bytes: 0 }
+    const { lease, ...result } = await this.#runner.write('claim', cost, streamId, owner, ttlMs, takeover, expired)
     if (result.outcome === 'claimed') this.#watchers.changed(streamId)
-    return result
+    if (result.outcome !== 'busy' || lease === undefined) return result
+    const remainingMs = this.#observer.remainingMs(streamId, lease)
+    if (result.until > result.clock) return result
+    // It has expired by this clock, and was not seen for long enough.
+    return { ...result, until: result.clock + Math.max(1, Math.ceil(remainingMs)) }
   }
 
   async renew(streamId: string, epoch: string, ttlMs: number): Promise<{ until: number; clock: number } | undefined> {
@@ -184,7 +204,9 @@ class SqliteStore implements LogStore {
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program })
     checkIntegers({ limit })
-    return this.#runner.read('due', programs, limit)
+    const { due, leased } = await this.#runner.read('due', programs, limit)
+    for (const { streamId, lease } of leased) this.#observer.note(streamId, lease)
+    return due
   }
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
@@ -266,9 +288,9 @@ class SqliteStore implements LogStore {
   }
 
   async close(): Promise<void> {
-    const closed = this.#runner.close()
+    const closed = [this.#runner.close(), this.heartbeat?.close()]
     this.#watchers.close()
-    await closed
+    await Promise.all(closed)
   }
 
   #isLarge(streamId: string): boolean {
