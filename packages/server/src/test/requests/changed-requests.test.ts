@@ -44,9 +44,12 @@ const LEAVE_MS = 1_000
 const SCHEDULES = scheduleCount(1)
 /** Times and memory are measured only by `npm run chaos`. */
 const isMeasured = SCHEDULES > 1 || multiplied(1) > 1
-/** The longest time that a request of another user may take while the others are in flight, in ms. */
-const MAX_LATENCY_MS = 1_000
-const MAX_MEDIAN_LATENCY_MS = 50
+/**
+ * How long the event loop may work while a request of another user waits, in ms of CPU time, which other processes on the
+ * machine do not change. This includes the work of the test itself.
+ */
+const MAX_LATENCY_MS = 500
+const MAX_MEDIAN_LATENCY_MS = 10
 /** How much the heap may grow after the first schedule, in bytes. */
 const MAX_GROWTH_BYTES = 128 * 1024 * 1024
 
@@ -117,8 +120,9 @@ async function outcomeOf(testServer: TwoUserServer, sent: TestRequest, leaving?:
   const type = headers.get('content-type') ?? ''
   if (!/event-stream|ndjson/.test(type)) return { status, type, text: await response.text() }
   const reader = response.body?.getReader()
-  await reader?.read()
-  await reader?.cancel()
+  // A format without a frame for errors drops the connection, for example when another request deletes the session.
+  await reader?.read().catch(() => {})
+  await reader?.cancel().catch(() => {})
   return { status, type, text: '' }
 }
 
@@ -160,6 +164,12 @@ function collectGarbage(): number {
   const collect = runInNewContext('gc') as () => void
   collect()
   return process.memoryUsage().heapUsed
+}
+
+/** CPU time of this thread, or of the process in a Node that cannot tell, in ms. */
+function cpuMs(): number {
+  const { user, system } = (process.threadCpuUsage ?? process.cpuUsage)()
+  return (user + system) / 1000
 }
 
 const unhandled: unknown[] = []
@@ -235,9 +245,9 @@ describe('schedules of changed requests', () => {
     let isDone = false
     const bystander = async () => {
       while (!isDone) {
-        const from = performance.now()
+        const from = cpuMs()
         const { status } = await busy.send({ path: '/api/sessions', user: 'zoe' })
-        latencies.push(performance.now() - from)
+        latencies.push(cpuMs() - from)
         expect(status).toBe(200)
         await turn()
       }
