@@ -114,7 +114,7 @@ export class StreamServer {
 
   /** The identity of a session; a missing session gets one of no log. */
   async identity(sessionId = ID): Promise<SessionIdentity> {
-    return (await this.manager.getInfo(sessionId)) ?? { principal: null, incarnation: '' }
+    return (await this.manager.getInfo(sessionId)) ?? { streamId: sessionId, principal: null, incarnation: '' }
   }
 
   /** A client of any stream. */
