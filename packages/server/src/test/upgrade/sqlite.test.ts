@@ -1,0 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { upgradeSuite } from './upgrade-suite.fixture.ts'
+
+upgradeSuite({
+  async start() {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-upgrade-'))
+    return { url: `sqlite:${join(folder, 'sessions.db')}`, stop: async () => rmSync(folder, { recursive: true }) }
+  },
+})
