@@ -68,6 +68,8 @@ const textOf = (error: unknown): string =>
   error instanceof Error ? `${error.message}${error.cause ? `: ${textOf(error.cause)}` : ''}` : String(error)
 
 const failures: string[] = []
+const log = (message: string, { cause }: { readonly cause?: unknown }) =>
+  void failures.push(`${message}: ${textOf(cause)}`)
 const store = await openStore(url)
 const options = {
   agents,
@@ -76,14 +78,12 @@ const options = {
   engine: { pollMs: 100 },
   // The default of 30 s would only make the test slower.
   log: { leaseMs: 3_000 },
-  logger: {
-    warn() {},
-    error: (message: string, { cause }: { readonly cause?: unknown }) => void failures.push(`${message}: ${textOf(cause)}`),
-  },
+  logger: { warn: log, error: log },
 }
 const owned = millrace({ ...options, authorize: ({ request }) => request.headers.get('x-user') })
 const open = millrace(options)
 const { port } = await owned.listen({ port: 0 })
 const { port: openPort } = await open.listen({ port: 0 })
-const { ok } = await fetch(`http://127.0.0.1:${openPort}/api/health`)
-await reportEvent(ok ? 'ready' : 'refused', { port, openPort, failures })
+// The first call opens the store.
+const health = await fetch(`http://127.0.0.1:${openPort}/api/health`)
+await reportEvent('started', { port, openPort, ...(!health.ok && { failure: [await health.text(), ...failures].join('\n') }) })

@@ -13,11 +13,16 @@ import { type Child, startChildProcess } from '../../../../../scripts/faults/pro
 export interface UpgradedStore {
   /** Starts an empty store. */
   start(): Promise<{ readonly url: string; readonly stop: () => Promise<void> }>
+  /** Gives a store the version of a later release. Undefined for a store without a version. */
+  readonly makeLater?: (url: string) => Promise<void>
 }
 
-interface Ports {
+/** The event of a server that listens. */
+interface Started {
   readonly port: number
   readonly openPort: number
+  /** What it says and logged if it cannot use the store. */
+  readonly failure?: string
 }
 
 interface Reply {
@@ -48,7 +53,8 @@ async function start(release: 'old' | 'new', url: string): Promise<Server> {
   const paths = [DRIVERS, process.env['NODE_PATH'] ?? ''].join(delimiter)
   const child = startChildProcess(file, [url, release], { NODE_PATH: paths })
   onTestFinished(() => child.kill9())
-  const { port, openPort } = await child.event<Ports>('ready')
+  const { port, openPort, failure } = await child.event<Started>('started')
+  if (failure !== undefined) throw new Error(failure)
   const address = (user: string | null) =>
     user === null
       ? { base: `http://127.0.0.1:${openPort}/api`, headers: {} }
@@ -115,7 +121,7 @@ async function readUntil(server: Server, path: string, pattern: RegExp): Promise
 const APPROVAL = { kind: 'approval', id: 'approve::call-send', approved: true }
 
 /** The tests of a rolling deploy on a store. */
-export function upgradeSuite({ start: startStore }: UpgradedStore): void {
+export function upgradeSuite({ start: startStore, makeLater }: UpgradedStore): void {
   let url = ''
   let stop = async () => {}
 
@@ -210,5 +216,11 @@ export function upgradeSuite({ start: startStore }: UpgradedStore): void {
     expect(await texts(again, 'mine')).toEqual([...said, 'Alone', 'You said: Alone'])
     await run(again, 'mine', { agent: 'echo', input: 'Back' })
     expect(await texts(current, 'mine')).toEqual([...said, 'Alone', 'You said: Alone', 'Back', 'You said: Back'])
+  })
+
+  if (makeLater === undefined) return
+  test('refuses the store of a later release with a sentence', async () => {
+    await makeLater(url)
+    await expect(start('new', url)).rejects.toThrow(/expected .*version 1 or older, found .*99: upgrade @millrace\/log/)
   })
 }
