@@ -10,7 +10,8 @@ function managerWith(changes: (manager: StreamManager) => Promise<unknown>) {
   let isFirst = true
   const logs = {
     getInfo: (streamId: string) => manager.getInfo(streamId),
-    expireStream: (streamId: string, idleMs: number, version?: string) => manager.expireStream(streamId, idleMs, version),
+    expireStream: (streamId: string, idleMs: number, version?: string) =>
+      manager.expireStream(streamId, idleMs, version),
     createStream: async (streamId: string, owner?: string) => {
       if (isFirst) await changes(manager)
       isFirst = false

@@ -35,9 +35,7 @@ export const sessionBehaviours: Behaviour[] = [
     for (const isTaken of [false, true]) {
       const id = harness.id(isTaken ? 'taken' : 'free')
       if (isTaken) await processes[0]?.createStream(id, bob)
-      const opened = await Promise.all(
-        [...processes, ...processes].map(manager => manager.openSession(ann, id)),
-      )
+      const opened = await Promise.all([...processes, ...processes].map(manager => manager.openSession(ann, id)))
       expect(new Set(opened.map(session => session?.streamId)).size).toBe(1)
       expect(opened.filter(session => session?.isNew)).toHaveLength(1)
     }

@@ -37,5 +37,4 @@ export const listStartName = (owner: string | null, name: string): string =>
   owner === null ? name : qualifiedId(owner, name)
 
 /** A text with the ids of sessions in place of the ids of their logs. */
-export const withSessionIds = (text: string): string =>
-  text.includes(SEPARATOR) ? text.replace(QUALIFIERS, '') : text
+export const withSessionIds = (text: string): string => (text.includes(SEPARATOR) ? text.replace(QUALIFIERS, '') : text)

@@ -96,7 +96,6 @@ describe('law 8: bytes in flight of a principal are bounded', () => {
     expect((await first).status).toBe(201)
     expect((await keep(new Uint8Array(600))).status).toBe(201)
   })
-
 })
 
 describe('law 8: a client that reads nothing is closed', () => {

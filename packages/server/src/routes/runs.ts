@@ -128,7 +128,10 @@ export const runs = [
       assertInputSize(services, input)
       await assertUploaded(services, session, input)
       return replyWithReplacement(call, input, options =>
-        services.runtime.edit(session.streamId, messageId, input, { ...options, ...omitUndefined({ newMessageId, data }) }),
+        services.runtime.edit(session.streamId, messageId, input, {
+          ...options,
+          ...omitUndefined({ newMessageId, data }),
+        }),
       )
     },
   }),
@@ -209,7 +212,11 @@ function framesReply(
       if (!stopsOnDisconnect || isEnded) return
       const options = { ...guestOf(caller), reason: 'the client disconnected' }
       services.runtime.stop(streamId, runId, options).catch(cause => {
-        services.logger.error('a run whose client disconnected could not be stopped', { sessionId: streamId, runId, cause })
+        services.logger.error('a run whose client disconnected could not be stopped', {
+          sessionId: streamId,
+          runId,
+          cause,
+        })
       })
     },
   })

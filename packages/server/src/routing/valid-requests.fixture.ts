@@ -19,7 +19,8 @@ export async function prepareSessions(testServer: TwoUserServer): Promise<Prepar
   await testServer.post('/api/sessions/stopped/runs', { agent: 'slow', input: 'Wait', runId: 'r5' }, JSON_REPLY)
   const runtime = await testServer.app.runtime()
   /** The id of the log, which differs if another user has a session with the same id. */
-  const logOf = async (sessionId: string) => (await runtime.manager.findSession('ann', sessionId))?.streamId ?? sessionId
+  const logOf = async (sessionId: string) =>
+    (await runtime.manager.findSession('ann', sessionId))?.streamId ?? sessionId
   const stopped = runtime.run(await logOf('stopped'), 'r5')
   for await (const { chunk } of stopped.stream()) if (chunk.type === 'text-delta') break
   await testServer.post('/api/sessions/stopped/stop', { runId: 'r5' })

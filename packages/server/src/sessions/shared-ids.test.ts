@@ -96,7 +96,8 @@ describe('requests in sessions whose ids another owner uses, too', () => {
     const [alone, beside] = [replies.alone.get(key) as ReadReply, replies.beside.get(key) as ReadReply]
     expect(beside.status).toBe(request.status)
     expect(observed(beside, request)).toEqual(observed(alone, request))
-    for (const text of [beside.text, JSON.stringify([...beside.headers])]) expect(QUALIFIER.exec(text)?.[0]).toBe(undefined)
+    for (const text of [beside.text, JSON.stringify([...beside.headers])])
+      expect(QUALIFIER.exec(text)?.[0]).toBe(undefined)
   })
 })
 
@@ -207,7 +208,8 @@ describe('a session whose id another owner uses, too', () => {
       expect(await titlesOf(testServer, user)).toEqual([['s', `You said: I am ${user}`]])
     expect((await testServer.send({ path: '/api/sessions/s', method: 'DELETE' })).status).toBe(204)
     expect((await testServer.send({ path: '/api/sessions/s' })).status).toBe(404)
-    for (const user of ['bob', 'eve']) expect((await testServer.send({ path: '/api/sessions/s', user })).status).toBe(200)
+    for (const user of ['bob', 'eve'])
+      expect((await testServer.send({ path: '/api/sessions/s', user })).status).toBe(200)
   })
 
   it('stays when the other owner deletes theirs, and is found before one that an older process created', async () => {

@@ -408,20 +408,20 @@ const bytesOf = (text: string, bound: number): number => (text.length * 3 > boun
 
 const dueAtOf = ({ at }: Due, clock: number): number | null => (at === 'now' ? clock : at)
 
-function readToken(token: string, principal: string | null): ListPosition {
+function readToken(token: string, principal: string | null): TokenPosition {
   const { touchedAt, streamId } = parseToken(token, 'list')
   return { touchedAt, streamId: listStartName(principal, streamId) }
 }
 
-const readOldestToken = (token: string): ListPosition => parseToken(token, 'listOldest')
+const readOldestToken = (token: string): TokenPosition => parseToken(token, 'listOldest')
 
 /** The last log of a page, after which the next page begins. */
-interface ListPosition {
+interface TokenPosition {
   readonly touchedAt: number
   readonly streamId: string
 }
 
-function parseToken(token: string, method: 'list' | 'listOldest'): ListPosition {
+function parseToken(token: string, method: 'list' | 'listOldest'): TokenPosition {
   try {
     const [touchedAt, streamId] = JSON.parse(token) as [unknown, unknown]
     if (typeof touchedAt === 'number' && typeof streamId === 'string') return { touchedAt, streamId }

@@ -143,7 +143,9 @@ class WorkflowRun {
   /** The first entries of a run. */
   #startEntries(lane: Lane): readonly BatchItem[] {
     const { parent, session } = this.#work
-    const sessionEntries: BatchItem[] = parent ? [] : [{ chunk: { type: 'session', sessionId: sessionIdOf(session.id) }, lane }]
+    const sessionEntries: BatchItem[] = parent
+      ? []
+      : [{ chunk: { type: 'session', sessionId: sessionIdOf(session.id) }, lane }]
     return [...sessionEntries, ...this.#positionEntries(lane)]
   }
 

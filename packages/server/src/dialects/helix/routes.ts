@@ -254,13 +254,7 @@ async function replyWithRun(
     const streamSequence = (await requestPositionOf(call, run)) - 1
     const headers = { 'x-run-id': encodeURIComponent(runId) }
     if (isStream)
-      return streamReply(
-        call,
-        caller,
-        { identity: info, after: `${streamSequence}`, runId, program },
-        release,
-        headers,
-      )
+      return streamReply(call, caller, { identity: info, after: `${streamSequence}`, runId, program }, release, headers)
     const started = { sessionId, streamId: sessionId, runId, streamSequence }
     return json(202, started, { 'x-session-id': encodeURIComponent(sessionId), ...headers })
   } catch (error) {
@@ -270,7 +264,10 @@ async function replyWithRun(
 }
 
 /** The sequence of the request for a run. */
-async function requestPositionOf({ services }: RouteCall, { sessionId: streamId, runId, requestedAt }: Run): Promise<number> {
+async function requestPositionOf(
+  { services }: RouteCall,
+  { sessionId: streamId, runId, requestedAt }: Run,
+): Promise<number> {
   if (requestedAt !== undefined) return requestedAt
   const { view } = await services.runtime.view(streamId)
   const found = view.requests.find(request => request.runId === runId) ?? view.runs.find(run => run.runId === runId)

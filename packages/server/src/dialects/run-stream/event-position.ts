@@ -45,7 +45,12 @@ export async function assertPositionInLog(
 ): Promise<void> {
   if (cursor === undefined) return
   assertIncarnation(identity, decodeCursor(cursor))
-  const reader = manager.readBatches(identity.streamId, { after: cursor, includeDiscarded: true, follow: true, pageBytes: 1 })
+  const reader = manager.readBatches(identity.streamId, {
+    after: cursor,
+    includeDiscarded: true,
+    follow: true,
+    pageBytes: 1,
+  })
   try {
     await reader.nextAvailable()
   } finally {

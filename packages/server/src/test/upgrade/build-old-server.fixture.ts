@@ -18,7 +18,7 @@ const root = join(import.meta.dirname, '../../../../..')
 const folder = join(mkdtempSync(join(tmpdir(), 'millrace-old-')), 'tree')
 const git = (...args: string[]) => execFileSync('git', args, { cwd: root, stdio: 'inherit' })
 
-/** Takes the packages of Millrace from the sources of the commit. */
+/** Takes the packages of Millrace, this one included, from the sources of the commit. */
 const oldPackages: Plugin = {
   name: 'old-packages',
   setup({ onResolve }) {
@@ -27,6 +27,10 @@ const oldPackages: Plugin = {
       const home = join(folder, 'packages', name)
       const { exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
       return { path: join(home, exports[['.', ...rest].join('/')]['@millrace/source']) }
+    })
+    onResolve({ filter: /^(\.\.\/){2}app\// }, ({ path, importer }) => {
+      if (!importer.startsWith(import.meta.dirname)) return undefined
+      return { path: join(folder, 'packages/server/src', path.replaceAll('../', '')) }
     })
   },
 }

@@ -3,9 +3,9 @@
 
 import { openStore } from '@millrace/log'
 import { agent, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
-import { millrace } from '@millrace/server'
 import * as z from 'zod'
 import { reportEvent } from '../../../../../scripts/faults/process.ts'
+import { millrace } from '../../app/app.ts'
 
 const [url = '', kind = ''] = process.argv.slice(2)
 
@@ -86,4 +86,8 @@ const { port } = await owned.listen({ port: 0 })
 const { port: openPort } = await open.listen({ port: 0 })
 // The first call opens the store.
 const health = await fetch(`http://127.0.0.1:${openPort}/api/health`)
-await reportEvent('started', { port, openPort, ...(!health.ok && { failure: [await health.text(), ...failures].join('\n') }) })
+await reportEvent('started', {
+  port,
+  openPort,
+  ...(!health.ok && { failure: [await health.text(), ...failures].join('\n') }),
+})

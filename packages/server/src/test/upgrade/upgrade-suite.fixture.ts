@@ -31,7 +31,11 @@ interface Reply {
 }
 
 /** Sends a request as a user; without one, to the server that has no `authorize`. */
-type Send = (path: string, body?: unknown, how?: { user?: string | null; method?: string; accept?: string }) => Promise<Reply>
+type Send = (
+  path: string,
+  body?: unknown,
+  how?: { user?: string | null; method?: string; accept?: string },
+) => Promise<Reply>
 
 interface Server {
   readonly child: Child
@@ -155,7 +159,8 @@ export function upgradeSuite({ start: startStore, makeLater }: UpgradedStore): v
 
     // The same answers from both.
     const current = await start('new', url)
-    for (const user of ['ann', 'bob', null]) expect(await everything(current, user)).toEqual(await everything(old, user))
+    for (const user of ['ann', 'bob', null])
+      expect(await everything(current, user)).toEqual(await everything(old, user))
     expect(await Promise.all(files.map(file => current.send(file)))).toEqual(contents)
 
     // An open run of the old process, which the other one leaves alone.
@@ -171,7 +176,14 @@ export function upgradeSuite({ start: startStore, makeLater }: UpgradedStore): v
     await run(old, 'made-by-new', { agent: 'echo', input: 'Again' })
     await run(current, 'made-by-old', { agent: 'echo', input: 'Again' })
     await run(current, 'anyones', { agent: 'echo', input: 'Again' }, null)
-    const said = ['Hello', 'You said: Hello', 'To the new one', 'You said: To the new one', 'To the old one', 'You said: To the old one']
+    const said = [
+      'Hello',
+      'You said: Hello',
+      'To the new one',
+      'You said: To the new one',
+      'To the old one',
+      'You said: To the old one',
+    ]
     for (const server of [old, current]) {
       expect(await texts(server, 'mine')).toEqual(said)
       for (const id of ['made-by-new', 'made-by-old'])
@@ -186,7 +198,10 @@ export function upgradeSuite({ start: startStore, makeLater }: UpgradedStore): v
     for (const server of [old, current]) expect(await texts(server, 'mine')).toEqual(said)
 
     // A deletion by either of them.
-    for (const [deleting, other] of [[old, current], [current, old]] as const) {
+    for (const [deleting, other] of [
+      [old, current],
+      [current, old],
+    ] as const) {
       await run(deleting, 'spare', { agent: 'echo', input: 'Soon gone' })
       expect((await deleting.send('/sessions/spare', undefined, { method: 'DELETE' })).status).toBe(204)
       expect(await texts(other, 'spare')).toBe(404)
@@ -201,7 +216,10 @@ export function upgradeSuite({ start: startStore, makeLater }: UpgradedStore): v
     expect(await texts(current, 'open')).toEqual(['three', 'one two three'])
     expect(await everything(current, 'ann', 'open')).toEqual(before.ann)
     expect(await everything(current, 'bob')).toEqual(before.bob)
-    for (const [id, user] of [['waiting', 'ann'], ['anyones-waiting', null]] as const) {
+    for (const [id, user] of [
+      ['waiting', 'ann'],
+      ['anyones-waiting', null],
+    ] as const) {
       expect((await current.send(`/sessions/${id}/answers`, APPROVAL, { user })).status).toBe(200)
       const { text } = await current.send(`/sessions/${id}/stream?run=approve`, undefined, { user, accept: NDJSON })
       expect(text).toMatch(/"type":"end","status":"completed"/)
