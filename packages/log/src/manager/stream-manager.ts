@@ -292,7 +292,9 @@ export class StreamManager {
    * The log of a session, by the session's owner and id; null if the owner has no such session. Sessions of several
    * owners may have the same id: the id of the log, `streamId`, then differs. `sessionId` may be the id of the log, too.
    */
-  findSession(owner: string | null, sessionId: string): Promise<StreamInfo | null> {
+  async findSession(owner: string | null, sessionId: string): Promise<StreamInfo | null> {
+    checkStreamId(sessionId)
+    checkNames({ owner: owner ?? undefined })
     return findOwned(this, owner, sessionId)
   }
 
@@ -300,7 +302,9 @@ export class StreamManager {
    * Finds the log of a session by the session's owner and id, or creates it. Returns undefined if `owner` is null and
    * the session belongs to an owner.
    */
-  openSession(owner: string | null, sessionId: string): Promise<OwnedSession | undefined> {
+  async openSession(owner: string | null, sessionId: string): Promise<OwnedSession | undefined> {
+    checkStreamId(sessionId)
+    checkNames({ owner: owner ?? undefined })
     return openOwned(this, owner, sessionId)
   }
 
