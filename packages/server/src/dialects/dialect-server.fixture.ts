@@ -130,9 +130,9 @@ export class DialectServer {
     const { services } = this
     const request = new Request('http://localhost/api/plain', { headers: { 'x-user': principal, ...headers } })
     const caller = await services.authorize(request, action)
-    const bodyBytes = services.limiter.countBytes(principal)
+    const [bodyBytes, replyBytes] = [services.limiter.countBytes(principal), services.limiter.countBytes(principal)]
     const url = new URL(request.url)
-    return { services, request, url, action, params: {}, caller, bodyBytes, query: {}, body: {} }
+    return { services, request, url, action, params: {}, caller, bodyBytes, replyBytes, query: {}, body: {} }
   }
 
   turnRequestFor(
