@@ -1,4 +1,5 @@
 export type { RunFailure } from './compat/stream-lifecycle.ts'
+export type { OwnedSession } from './manager/owned-session.ts'
 export {
   type CreateWriterOptions,
   type ListedStream,
@@ -15,6 +16,7 @@ export type { Retention } from './retention/trim.ts'
 export type { NewEntry } from './store/entry.ts'
 export * from './store/log-error.ts'
 export type * from './store/log-store.ts'
+export { sessionIdOf } from './store/session-id.ts'
 export { systemTimers, type Timers } from './store/timers.ts'
 export { Memory, type MemoryOptions, memoryStore } from './stores/memory/memory-store.ts'
 export { openStore } from './stores/open-store.ts'

@@ -94,6 +94,6 @@ test('the guide to the client runs as written', () => {
 
 test('the guide to security runs as written', () => {
   const [printed] = run('security.md', { times: 1 })
-  const lines = [202, 404, 200, 404, 401, "[ { customer: 'ann' } ]", "attachment sandbox; default-src 'none'", '']
+  const lines = [202, 403, 200, 404, 401, "[ { customer: 'ann' } ]", "attachment sandbox; default-src 'none'", '']
   expect(printed).toBe(lines.join('\n'))
 })

@@ -6,6 +6,7 @@ export {
   type LogStore,
   memoryStore,
   openStore,
+  sessionIdOf,
   systemTimers,
   type Timers,
 } from '@millrace/log'

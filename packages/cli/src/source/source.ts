@@ -78,8 +78,9 @@ async function storeSource(store: string, principal: string | undefined): Promis
     },
     async viewAt(sessionId, sequence) {
       const { manager } = await app.runtime()
+      const { streamId = sessionId } = (await manager.findSession(principal ?? null, sessionId)) ?? {}
       // Recordings have no internal entries.
-      const { internal, ...view } = (await manager.view(sessionId, sequence)).view
+      const { internal, ...view } = (await manager.view(streamId, sequence)).view
       return view
     },
     close: () => app.close(),

@@ -2,6 +2,7 @@ import { listBehaviours } from './list-behaviours.fixture.ts'
 import type { Behaviour } from './managers-on-store.fixture.ts'
 import { requestBehaviours } from './request-behaviours.fixture.ts'
 import { retentionBehaviours } from './retention-behaviours.fixture.ts'
+import { sessionBehaviours } from './session-behaviours.fixture.ts'
 import { writerBehaviours } from './writer-behaviours.fixture.ts'
 
 /** Behaviour of a manager on every store. */
@@ -10,4 +11,5 @@ export const behaviours: readonly Behaviour[] = [
   ...requestBehaviours,
   ...retentionBehaviours,
   ...listBehaviours,
+  ...sessionBehaviours,
 ]

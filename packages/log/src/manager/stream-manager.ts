@@ -36,6 +36,7 @@ import {
   type StreamManagerOptions,
   settingsOf,
 } from './manager-options.ts'
+import { findOwned, type OwnedSession, openOwned } from './owned-session.ts'
 
 export type { CutRequest } from '../compat/cleanup-to-step.ts'
 export type { EntriesSince, FoldedLog, SnapshotRef } from '../read/folded-log.ts'
@@ -285,6 +286,26 @@ export class StreamManager {
     const { batches, truncated, ticket: state, ...head } = page
     const ticket = ticketOf(state)
     return { streamId, ...head, ticket, status: statusOf(ticket), latestSequence: head.head }
+  }
+
+  /**
+   * The log of a session, by the session's owner and id; null if the owner has no such session. Sessions of several
+   * owners may have the same id: the id of the log, `streamId`, then differs. `sessionId` may be the id of the log, too.
+   */
+  async findSession(owner: string | null, sessionId: string): Promise<StreamInfo | null> {
+    checkStreamId(sessionId)
+    checkNames({ owner: owner ?? undefined })
+    return findOwned(this, owner, sessionId)
+  }
+
+  /**
+   * Finds the log of a session by the session's owner and id, or creates it. Returns undefined if `owner` is null and
+   * the session belongs to an owner.
+   */
+  async openSession(owner: string | null, sessionId: string): Promise<OwnedSession | undefined> {
+    checkStreamId(sessionId)
+    checkNames({ owner: owner ?? undefined })
+    return openOwned(this, owner, sessionId)
   }
 
   /** A page of the logs of a principal, last touched first. */

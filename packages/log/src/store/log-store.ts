@@ -344,7 +344,10 @@ export interface LogStore {
    * `out-of-range` if `at` is above the head or below the floor.
    */
   fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult>
-  /** The logs of a principal (null: logs without one), last touched first. `after` is the `next` of the page before. */
+  /**
+   * The logs of a principal (null: logs without one), last touched first. `after` is the `next` of the page before. It
+   * goes to clients, so it must not tell whether the id of the page's last log is qualified with its owner.
+   */
   list(principal: string | null, limit: number, after?: string): Promise<ListPage>
   /**
    * The logs of all principals, least recently touched first. `after` is the `next` of the page before. Logs that were

@@ -1,3 +1,4 @@
+import { sessionIdOf } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import {
   codeOf,
@@ -78,7 +79,11 @@ test('requests a run only in a session of the given owner', async () => {
   const ask = (principal: string | null, runId: string) =>
     runtime.start({ agent: echo, input: 'a', session: 's', runId, principal })
   await (await ask('ada', 'r1')).result()
-  for (const principal of ['bob', null]) expect(await codeOf(ask(principal, 'r2'))).toBe('session_unknown')
+  expect(await codeOf(ask(null, 'r2'))).toBe('session_unknown')
+  // Another owner has another session with this id.
+  const { sessionId } = await ask('bob', 'r2')
+  expect([sessionId === 's', sessionIdOf(sessionId)]).toEqual([false, 's'])
+  expect((await runtime.view('s')).view.runs.map(({ runId }) => runId)).toEqual(['r1'])
   expect(await codeOf(runtime.retry('s', 'r1', { principal: 'bob' }))).toBe('session_unknown')
   expect((await (await ask('ada', 'r3')).result()).status).toBe('completed')
 })

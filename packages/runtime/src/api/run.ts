@@ -22,7 +22,7 @@ export interface RunHost {
 
 /** A handle of a run. Any number of handles, in any process, refer to the same run. */
 export class Run<Output = unknown> {
-  /** Id of the session. */
+  /** Id of the session's log, unique in the store. `sessionIdOf` gives the id that the owner's clients use. */
   readonly sessionId: string
   /** Id of the run. */
   readonly runId: string

@@ -47,7 +47,11 @@ import { type Answered, type AnswerTarget, type ClaimOptions, claimCall, submitA
 
 /** Common options of `start`. */
 interface CommonStartOptions extends RequestOptions {
-  /** Id of the session. @default a new session, whose id is `runId` or else a random UUID */
+  /**
+   * Id of the session. With a `principal`: of that owner's session, also if another owner has one with this id. The
+   * `sessionId` of the run, which the other methods take, then differs.
+   * @default a new session, whose id is `runId` or else a random UUID
+   */
   readonly session?: string
   /** The user's message: text, or parts. @default no message */
   readonly input?: UserInput
@@ -160,15 +164,15 @@ export class Runtime implements RunHost {
     const spec = { program, ...(message && { message }) }
     // A random id is unique, so the session need not be read for it.
     const hasGivenId = message !== undefined && messageId !== undefined
-    const request = () => this.#requestNew(session, spec, runId, options, hasGivenId)
+    const request = (streamId: string) => this.#requestNew(streamId, spec, runId, options, hasGivenId)
     try {
-      return await request()
+      return await request(session)
     } catch (error) {
       if (!isSessionUnknown(error)) throw error
     }
     // Created only now, so that an invalid request creates no session.
-    await withLog(session, () => this.manager.createStream(session, principal ?? undefined))
-    return request()
+    const opened = await withLog(session, () => this.manager.openSession(principal ?? null, session))
+    return request(opened?.streamId ?? session)
   }
 
   /** A handle of a run that was requested before, in any process. Does not check that the run exists. */
@@ -407,10 +411,12 @@ export class Runtime implements RunHost {
     options: RequestOptions,
     hasGivenId: boolean,
   ): Promise<Run<Output>> {
+    const { principal } = options
     for (;;) {
       let version: string | undefined
       if (hasGivenId && spec.message) {
-        const info = await withLog(sessionId, () => this.manager.getInfo(sessionId))
+        const found = await withLog(sessionId, () => this.manager.getInfo(sessionId))
+        const info = principal === undefined || found?.principal === principal ? found : null
         const { view } = info ? await this.#view(sessionId) : {}
         // A repeated request has the same message.
         if (view && requestFor(view, runId) === undefined) checkNewMessageId(view, spec.message.messageId)

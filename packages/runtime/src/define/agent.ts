@@ -21,7 +21,7 @@ import type { AnyTool, Callable, Tool } from './tool.ts'
 
 /** Context of the functions in an agent definition, such as `instructions` and `stopWhen`. */
 export interface AgentContext<State = Json | undefined, Context = Json | undefined> {
-  /** Id of the session. */
+  /** Id of the session's log, unique in the store. `sessionIdOf` gives the id that the owner's clients use. */
   readonly sessionId: string
   /** Id of the run. */
   readonly runId: string

@@ -14,7 +14,7 @@ export interface NodeContext<Input = unknown, Params = undefined> {
   readonly node: string
   /** Number of this node execution in the run, starting at 1. */
   readonly step: number
-  /** Id of the session. */
+  /** Id of the session's log, unique in the store. `sessionIdOf` gives the id that the owner's clients use. */
   readonly sessionId: string
   /** Id of the run. */
   readonly runId: string

@@ -16,7 +16,7 @@ import type { SubAgent } from './sub-agent.ts'
 
 /** Second argument of a tool's `execute`. `Data` maps the names of emitted data to their types. */
 export interface ToolContext<State = Json | undefined, Context = Json | undefined, Data = unknown> {
-  /** Id of the session. */
+  /** Id of the session's log, unique in the store. `sessionIdOf` gives the id that the owner's clients use. */
   readonly sessionId: string
   /** Id of the run. */
   readonly runId: string

@@ -12,7 +12,7 @@ import type { Logger } from '../telemetry/logger.ts'
 interface ObservedRun {
   /** Id of the notification. It stays the same when the notification is repeated. */
   readonly id: string
-  /** Id of the session. */
+  /** Id of the session's log, unique in the store. `sessionIdOf` gives the id that the owner's clients use. */
   readonly sessionId: string
   /** Id of the run. */
   readonly runId: string

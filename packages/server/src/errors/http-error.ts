@@ -1,6 +1,7 @@
 // Errors as clients see them: an HTTP status, a code for programs and a message for people. Causes and stacks go to the logger, never into a reply.
 
 import { LogError, type LogErrorCode } from '@millrace/log'
+import { withSessionIds } from '@millrace/log/internal'
 import { excerpt } from '@millrace/protocol/internal'
 import { type ErrorCode, MillraceError, RunError } from '@millrace/runtime'
 
@@ -151,7 +152,7 @@ export function errorResponseOf(error: unknown): ErrorResponse {
     const { status, code, message, retryable, headers } = error
     return {
       status,
-      error: { code, message: excerpt(message, MAX_MESSAGE_LENGTH + 1), retryable },
+      error: { code, message: publicMessage(message), retryable },
       headers,
       isServerFault: status === 500,
     }
@@ -201,8 +202,11 @@ function responseOf(
   const headers = status === 503 || status === 429 ? { 'retry-after': seconds } : {}
   return {
     status,
-    error: { code, message: excerpt(message, MAX_MESSAGE_LENGTH + 1), retryable },
+    error: { code, message: publicMessage(message), retryable },
     headers,
     isServerFault: status === 503,
   }
 }
+
+/** A message without the ids of logs: they may tell that another owner has a session with the same id. */
+const publicMessage = (message: string): string => excerpt(withSessionIds(message), MAX_MESSAGE_LENGTH + 1)

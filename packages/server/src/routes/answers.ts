@@ -21,15 +21,15 @@ export const answers = [
     replies: { 200: AnswerResult },
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
-      await requireSession(services, caller, sessionId)
+      const { streamId } = await requireSession(services, caller, sessionId)
       const answerer = answererOf(caller)
       const { runtime } = services
       if (body.kind === 'claim') {
         const { id, client, forMs = CLAIM_MS } = body
         const options = { ...answerer, forMs, ...(client !== undefined && { by: client }) }
-        return json(200, await hidingOtherOwners(sessionId, runtime.claim(sessionId, id, options)))
+        return json(200, await hidingOtherOwners(sessionId, runtime.claim(streamId, id, options)))
       }
-      return json(200, await hidingOtherOwners(sessionId, runtime.answer(sessionId, answerFromBody(body), answerer)))
+      return json(200, await hidingOtherOwners(sessionId, runtime.answer(streamId, answerFromBody(body), answerer)))
     },
   }),
 ]

@@ -21,8 +21,8 @@ export const blobs = [
       // Before the value is read.
       if (isPublicBlob(hash)) replyBytes.add((await services.manager.store.blobUsage?.({ streamId }, hash))?.bytes ?? 0)
       // Hashes of internal blobs are recognizable (law 10), so the log need not be read.
-      const body = isPublicBlob(hash) ? await services.manager.blob(sessionId, hash) : undefined
-      await assertSameSession(services.manager, sessionId, identity)
+      const body = isPublicBlob(hash) ? await services.manager.blob(identity.streamId, hash) : undefined
+      await assertSameSession(services.manager, identity)
       if (body === undefined)
         throw new HttpError('blob_unknown', 'hash: expected one from `blobs` of an entry or part in this session')
       const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': IMMUTABLE }

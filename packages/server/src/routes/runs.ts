@@ -1,3 +1,4 @@
+import { sessionIdOf } from '@millrace/log'
 import type { RequestOptions, ResumeOptions, Run, StartOptions, StartWorkflowOptions } from '@millrace/runtime'
 import type { Program } from '../auth/authorize.ts'
 import { HttpError } from '../errors/http-error.ts'
@@ -43,9 +44,9 @@ export const runs = [
       await reauthorize(services, request, caller, call.action, sessionId, program)
       assertInputSize(services, rest.input)
       const start = async () => {
-        const run = await withSession(services, caller, sessionId, async () => {
-          await assertUploaded(services, sessionId, rest.input)
-          const options = { ...(await requesterOf(call, caller)), ...rest, session: sessionId, ...program }
+        const run = await withSession(services, caller, sessionId, async session => {
+          await assertUploaded(services, session, rest.input)
+          const options = { ...(await requesterOf(call, caller)), ...rest, session: session.streamId, ...program }
           return services.runtime.start(omitUndefined(options) as unknown as StartOptions & StartWorkflowOptions)
         })
         const { input, ...fields } = rest
@@ -81,13 +82,13 @@ export const runs = [
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
-      await requireSession(services, caller, sessionId)
+      const session = await requireSession(services, caller, sessionId)
       const { resumes, ...rest } = body
       const { message, ...mode } = { message: undefined, ...rest }
       assertInputSize(services, message)
-      await assertUploaded(services, sessionId, message)
+      await assertUploaded(services, session, message)
       return replyWithReplacement(call, message, options =>
-        services.runtime.resume(sessionId, resumes, {
+        services.runtime.resume(session.streamId, resumes, {
           ...(omitUndefined({ ...mode, input: message }) as ResumeOptions),
           ...options,
         }),
@@ -106,8 +107,8 @@ export const runs = [
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
-      await requireSession(services, caller, sessionId)
-      return replyWithReplacement(call, undefined, options => services.runtime.retry(sessionId, body.of, options))
+      const { streamId } = await requireSession(services, caller, sessionId)
+      return replyWithReplacement(call, undefined, options => services.runtime.retry(streamId, body.of, options))
     },
   }),
   route({
@@ -122,12 +123,15 @@ export const runs = [
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
-      await requireSession(services, caller, sessionId)
+      const session = await requireSession(services, caller, sessionId)
       const { messageId, input, newMessageId, data } = body
       assertInputSize(services, input)
-      await assertUploaded(services, sessionId, input)
+      await assertUploaded(services, session, input)
       return replyWithReplacement(call, input, options =>
-        services.runtime.edit(sessionId, messageId, input, { ...options, ...omitUndefined({ newMessageId, data }) }),
+        services.runtime.edit(session.streamId, messageId, input, {
+          ...options,
+          ...omitUndefined({ newMessageId, data }),
+        }),
       )
     },
   }),
@@ -169,7 +173,7 @@ async function replyWithRun(
     const run = await start()
     if (replyType === 'json') return acceptedReply(run)
     // From here on, reads must be of this session.
-    const identity = await requireSession(services, caller, run.sessionId)
+    const identity = await requireSession(services, caller, sessionIdOf(run.sessionId))
     return framesReply(call, run, identity, replyType, release, options)
   } catch (error) {
     release()
@@ -178,13 +182,13 @@ async function replyWithRun(
 }
 
 const headersOf = ({ sessionId, runId }: Run) => ({
-  'x-session-id': encodeURIComponent(sessionId),
+  'x-session-id': encodeURIComponent(sessionIdOf(sessionId)),
   'x-run-id': encodeURIComponent(runId),
 })
 
 function acceptedReply(run: Run): Reply {
-  const { sessionId, runId, requestedAt } = run
-  return json(202, { sessionId, runId, sequence: requestedAt }, headersOf(run))
+  const { runId, requestedAt } = run
+  return json(202, { sessionId: sessionIdOf(run.sessionId), runId, sequence: requestedAt }, headersOf(run))
 }
 
 function framesReply(
@@ -195,20 +199,24 @@ function framesReply(
   release: () => void,
   { stopsOnDisconnect, program }: RunReplyOptions,
 ): Reply {
-  const { sessionId, runId } = run
+  const { sessionId: streamId, runId } = run
   const { heartbeatMs } = services.settings
   return services.connections.reply({
     format,
     headers: headersOf(run),
-    recheck: () => reauthorizeSession(services, request, caller, action, sessionId, program),
+    recheck: () => reauthorizeSession(services, request, caller, action, sessionIdOf(streamId), program),
     serve: channel => writeRun(services.manager, run, channel, { identity, merge: false, heartbeatMs }),
     onClose: isEnded => {
       release()
       // On shutdown the server ends the stream: the run continues elsewhere and the client reconnects.
       if (!stopsOnDisconnect || isEnded) return
       const options = { ...guestOf(caller), reason: 'the client disconnected' }
-      services.runtime.stop(sessionId, runId, options).catch(cause => {
-        services.logger.error('a run whose client disconnected could not be stopped', { sessionId, runId, cause })
+      services.runtime.stop(streamId, runId, options).catch(cause => {
+        services.logger.error('a run whose client disconnected could not be stopped', {
+          sessionId: streamId,
+          runId,
+          cause,
+        })
       })
     },
   })

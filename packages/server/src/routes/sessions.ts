@@ -43,9 +43,9 @@ export const sessions = [
     replyHeaders: SESSION_ID,
     handle: async ({ services, caller, body }) => {
       const sessionId = randomId()
-      await withSession(services, caller, sessionId, async () => {
+      await withSession(services, caller, sessionId, async ({ streamId }) => {
         if (body.title === undefined && body.metadata === undefined) return
-        await services.runtime.describe(sessionId, omitUndefined({ ...body, ...guestOf(caller) }))
+        await services.runtime.describe(streamId, omitUndefined({ ...body, ...guestOf(caller) }))
       })
       return json(201, { sessionId }, { 'x-session-id': sessionId })
     },
@@ -78,8 +78,8 @@ export const sessions = [
     handle: async ({ services, caller, params, query }) => {
       const sessionId = params['sessionId'] as string
       const identity = await requireSession(services, caller, sessionId)
-      const { view, ticket, cursor } = await services.manager.view(sessionId)
-      await assertSameSession(services.manager, sessionId, identity)
+      const { view, ticket, cursor } = await services.manager.view(identity.streamId)
+      await assertSameSession(services.manager, identity)
       const { internal, ...publicView } = view
       const paged = messagePageOf(publicView, query)
       const { sequence } = cursor
@@ -103,8 +103,8 @@ export const sessions = [
     replies: { 200: SessionSummarySchema },
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
-      await requireSession(services, caller, sessionId)
-      await services.runtime.describe(sessionId, omitUndefined({ ...body, ...guestOf(caller) }))
+      const { streamId } = await requireSession(services, caller, sessionId)
+      await services.runtime.describe(streamId, omitUndefined({ ...body, ...guestOf(caller) }))
       const { head, status, ticket, createdAt, touchedAt } = await requireSession(services, caller, sessionId)
       const { about, line } = ticket
       return json(200, {
@@ -146,10 +146,10 @@ export const sessions = [
       const forkId = randomId()
       const options = omitUndefined({ session: forkId, at, principal: principal ?? undefined })
       await createWithinLimit(services, principal, () =>
-        services.uploads.fork(principal, identity.streamId, () => services.runtime.fork(sessionId, options)),
+        services.uploads.fork(principal, identity.streamId, () => services.runtime.fork(identity.streamId, options)),
       )
       try {
-        await assertSameSession(services.manager, sessionId, identity)
+        await assertSameSession(services.manager, identity)
       } catch (error) {
         await services.manager.deleteStream(forkId)
         throw error

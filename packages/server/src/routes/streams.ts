@@ -75,11 +75,11 @@ export const streams = [
           'live: expected no value together with run: omit it, a run is followed to its end or pause',
         )
       }
-      const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
+      const headers = await existingMessageHeaders(services.manager, identity, request.headers)
       const readOptions = readOptionsOf(query)
       const { heartbeatMs } = services.settings
       if (runId !== undefined) {
-        const run = await knownRun(services, sessionId, runId)
+        const run = await knownRun(services, identity, runId)
         if (readOptions.includeDiscarded) {
           throw new HttpError('request_invalid', 'whole: expected no value together with run: omit one of them')
         }
@@ -93,7 +93,6 @@ export const streams = [
         return longPoll(services, {
           signal,
           recheck,
-          sessionId,
           identity,
           after,
           ...readOptions,
@@ -102,7 +101,6 @@ export const streams = [
         }).finally(release)
       }
       const options = {
-        sessionId,
         identity,
         after,
         isNamed: false,

@@ -5,7 +5,7 @@ import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { Uploaded } from '../routing/schemas.ts'
 import { isFilename, isMediaType, MAX_FILENAME_LENGTH } from '../runs/uploads.ts'
-import { assertOwnOrAbsent, assertSameSession, requireSession, withSession } from '../sessions/session-access.ts'
+import { assertSameSession, requireSession, withSession } from '../sessions/session-access.ts'
 import { IMMUTABLE } from './blobs.ts'
 
 /** Media types that browsers may display because they cannot run scripts. All others are downloaded. */
@@ -28,7 +28,6 @@ export const uploads = [
       const mediaType = mediaTypeOf(headers.get('content-type'))
       const filename = filenameOf(headers.get('x-filename'))
       // Checked before the body is read.
-      await assertOwnOrAbsent(services, caller, sessionId)
       await services.uploads.assertRoom(caller.owner)
       const data = await bytesOf(request, services.limits.uploadBytes, bodyBytes.add)
       if (data.byteLength === 0) throw new HttpError('body_invalid', 'body: expected a file, found an empty body')
@@ -36,9 +35,9 @@ export const uploads = [
       const stored = await withSession(services, caller, sessionId, async identity => {
         const { streamId } = identity
         const hash = uploadHashOf(uploadUrlOf(upload)) as string
-        const store = () => services.runtime.upload(sessionId, upload)
+        const store = () => services.runtime.upload(streamId, upload)
         const done = await services.uploads.store(caller.owner, streamId, hash, data.byteLength, store)
-        await assertSameSession(services.manager, sessionId, identity)
+        await assertSameSession(services.manager, identity)
         return done
       })
       return json(201, stored)
@@ -56,8 +55,8 @@ export const uploads = [
       const { streamId } = identity
       // Before the file is read.
       replyBytes.add((await uploadUsage(services.manager, { streamId, hash }))?.bytes ?? 0)
-      const upload = await services.runtime.uploaded(sessionId, hash)
-      await assertSameSession(services.manager, sessionId, identity)
+      const upload = await services.runtime.uploaded(streamId, hash)
+      await assertSameSession(services.manager, identity)
       if (upload === undefined)
         throw new HttpError('upload_unknown', 'hash: expected the hash of a file in this session')
       const { data, mediaType, filename } = upload

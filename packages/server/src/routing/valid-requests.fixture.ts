@@ -18,12 +18,15 @@ export async function prepareSessions(testServer: TwoUserServer): Promise<Prepar
   await testServer.run('large', { agent: 'large', input: 'Dump', runId: 'r4' })
   await testServer.post('/api/sessions/stopped/runs', { agent: 'slow', input: 'Wait', runId: 'r5' }, JSON_REPLY)
   const runtime = await testServer.app.runtime()
-  const stopped = runtime.run('stopped', 'r5')
+  /** The id of the log, which differs if another user has a session with the same id. */
+  const logOf = async (sessionId: string) =>
+    (await runtime.manager.findSession('ann', sessionId))?.streamId ?? sessionId
+  const stopped = runtime.run(await logOf('stopped'), 'r5')
   for await (const { chunk } of stopped.stream()) if (chunk.type === 'text-delta') break
   await testServer.post('/api/sessions/stopped/stop', { runId: 'r5' })
   await stopped.result()
   await testServer.run('spare', { agent: 'echo', input: 'Soon gone' })
-  const { view } = await runtime.view('large')
+  const { view } = await runtime.view(await logOf('large'))
   const { hash: blob = '' } = /"hash":"(?<hash>[^"]+)"/.exec(JSON.stringify(view))?.groups ?? {}
   const kept = await testServer.send({ path: '/api/sessions/mine/uploads', raw: 'some bytes', headers: TEXT })
   return { blob, upload: (kept.json as { hash: string }).hash }

@@ -4,7 +4,7 @@ import type { Ticket } from '@millrace/log'
 import type { Run, StopOptions } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import type { Services } from '../routing/services.ts'
-import { requireSession } from '../sessions/session-access.ts'
+import { requireSession, type SessionIdentity } from '../sessions/session-access.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { guestOf } from './requester.ts'
 
@@ -21,8 +21,8 @@ export const currentRunId = (ticket: Pick<Ticket, 'run' | 'requests' | 'last'>):
   activeRunId(ticket) ?? ticket.last?.runId
 
 /** The run that a client names. @throws `run_unknown` */
-export async function knownRun({ runtime }: Services, sessionId: string, runId: string): Promise<Run> {
-  const run = runtime.run(sessionId, runId)
+export async function knownRun({ runtime }: Services, { streamId }: SessionIdentity, runId: string): Promise<Run> {
+  const run = runtime.run(streamId, runId)
   await run.ensureExists()
   return run
 }
@@ -41,9 +41,9 @@ export async function stopRun(
   sessionId: string,
   request: StopRequest = {},
 ): Promise<{ readonly runId?: string; readonly stopped: boolean }> {
-  const { ticket } = await requireSession(services, caller, sessionId)
+  const { streamId, ticket } = await requireSession(services, caller, sessionId)
   const { runId = activeRunId(ticket), ...stopOptions } = request
   if (runId === undefined) return { stopped: false }
   const options = omitUndefined({ ...stopOptions, ...guestOf(caller) })
-  return { runId, stopped: await services.runtime.stop(sessionId, runId, options) }
+  return { runId, stopped: await services.runtime.stop(streamId, runId, options) }
 }

@@ -1,6 +1,7 @@
 import { uploadHashOf, uploadUnknown } from '@millrace/runtime/internal'
 import { HttpError } from '../errors/http-error.ts'
 import type { Services } from '../routing/services.ts'
+import type { SessionIdentity } from '../sessions/session-access.ts'
 import type { RunMessage } from './run-input.ts'
 
 const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
@@ -11,7 +12,7 @@ export const MAX_FILENAME_LENGTH = 255
 /** Checks the files of an input. @throws `upload_unknown` for files that are not uploaded, `input_too_large` if they exceed the total limit */
 export async function assertUploaded(
   services: Services,
-  sessionId: string,
+  { streamId }: SessionIdentity,
   input: RunMessage | undefined,
 ): Promise<void> {
   if (input === undefined || typeof input === 'string') return
@@ -21,7 +22,7 @@ export async function assertUploaded(
   const hashes = new Set(urls.flatMap(url => uploadHashOf(url) ?? []))
   let bytes = 0
   for (const hash of hashes) {
-    const upload = await services.runtime.uploaded(sessionId, hash)
+    const upload = await services.runtime.uploaded(streamId, hash)
     if (upload === undefined) throw uploadUnknown(hash)
     bytes += upload.data.byteLength
     if (bytes > attachedBytes) {

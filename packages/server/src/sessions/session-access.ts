@@ -1,6 +1,7 @@
-// Access to sessions by their owner. Sessions of other owners look as if they did not exist.
+// Access to sessions by their owner and id. Sessions of other owners do not exist for the caller: they change neither
+// the reply nor the calls of the store. A client's session id (`sessionId`) is turned into the id of a log (`streamId`) here alone.
 
-import type { StreamInfo, StreamManager } from '@millrace/log'
+import { type StreamInfo, type StreamManager, sessionIdOf } from '@millrace/log'
 import type { KeyedQueue } from '@millrace/runtime/internal'
 import type { Action, Caller, Program } from '../auth/authorize.ts'
 import type { Limits } from '../auth/limits.ts'
@@ -21,8 +22,12 @@ export interface SessionServices {
   authorize(request: Request, action: Action, sessionId?: string, program?: Program): Promise<Caller>
 }
 
-/** Owner and incarnation of a session: tells it from a later session with the same id. */
-export type SessionIdentity = Pick<StreamInfo, 'principal' | 'incarnation'>
+/** Log, owner and incarnation of a session: tells it from a later session with the same id. */
+export type SessionIdentity = Pick<StreamInfo, 'streamId' | 'principal' | 'incarnation'>
+
+/** The info of a session of the caller; null if the caller has no such session. */
+export const findSession = ({ manager }: SessionServices, { owner }: Caller, sessionId: string) =>
+  manager.findSession(owner, sessionId)
 
 /** The info of a session of the caller. @throws `session_unknown` */
 export async function requireSession(
@@ -30,40 +35,29 @@ export async function requireSession(
   caller: Caller,
   sessionId: string,
 ): Promise<StreamInfo> {
-  const info = await services.manager.getInfo(sessionId)
-  if (info === null || info.principal !== caller.owner) throw sessionUnknown(sessionId)
+  const info = await findSession(services, caller, sessionId)
+  if (info === null) throw sessionUnknown(sessionId)
   return info
 }
 
-/** @throws `session_unknown` if the session exists and has another owner */
-export async function assertOwnOrAbsent(
-  { manager }: SessionServices,
-  caller: Caller,
-  sessionId: string,
-): Promise<void> {
-  const info = await manager.getInfo(sessionId)
-  if (info !== null && info.principal !== caller.owner) throw sessionUnknown(sessionId)
-}
-
-/** Checks that the session is still the same one, after an operation by id alone. @throws `session_unknown` */
+/** Checks that the session is still the same one, after an operation by the id of its log alone. @throws `session_unknown` */
 export async function assertSameSession(
   manager: StreamManager,
-  sessionId: string,
-  { incarnation }: SessionIdentity,
+  { streamId, incarnation }: SessionIdentity,
 ): Promise<void> {
-  const info = await manager.getInfo(sessionId)
-  if (info?.incarnation !== incarnation) throw sessionUnknown(sessionId)
+  const info = await manager.getInfo(streamId)
+  if (info?.incarnation !== incarnation) throw sessionUnknown(sessionIdOf(streamId))
 }
 
 /** Deletes a session of the caller, but never a new session with the same id. @throws `session_unknown` */
 export async function deleteSession(services: SessionServices, caller: Caller, sessionId: string): Promise<void> {
   for (let isGone = false; !isGone; ) {
-    const { version } = await requireSession(services, caller, sessionId)
-    isGone = await services.manager.deleteStream(sessionId, version)
+    const { streamId, version } = await requireSession(services, caller, sessionId)
+    isGone = await services.manager.deleteStream(streamId, version)
   }
 }
 
-/** Authorizes an open stream again. @throws if the caller lost access, is another principal now, or the session has another owner */
+/** Authorizes an open stream again. @throws if the caller lost access, is another principal now, or the session is gone */
 export async function reauthorizeSession(
   services: SessionServices,
   request: Request,
@@ -97,10 +91,10 @@ export async function withSession<T>(
   sessionId: string,
   work: (session: StreamInfo) => Promise<T>,
 ): Promise<T> {
-  const { manager } = services
-  const isNew = (await manager.getInfo(sessionId)) === null && (await createOwned(services, caller, sessionId))
-  // Another request may have created it meanwhile, for another owner.
-  const session = await requireSession(services, caller, sessionId)
+  const found = await findSession(services, caller, sessionId)
+  const isNew = found === null && (await createOwned(services, caller, sessionId))
+  // Another request may have deleted it meanwhile.
+  const session = found ?? (await requireSession(services, caller, sessionId))
   try {
     return await work(session)
   } catch (error) {
@@ -111,7 +105,8 @@ export async function withSession<T>(
 
 /** Creates a session for the caller. Returns false if the id is in use. @throws `sessions_limit` */
 async function createOwned(services: SessionServices, { owner }: Caller, sessionId: string): Promise<boolean> {
-  return createWithinLimit(services, owner, () => services.manager.createStream(sessionId, owner ?? undefined))
+  const opened = await createWithinLimit(services, owner, () => services.manager.openSession(owner, sessionId))
+  return opened?.isNew ?? false
 }
 
 /** Creates a session within the limit of its owner. Creations of one owner run one at a time in this process. @throws `sessions_limit` */

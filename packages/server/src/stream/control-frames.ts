@@ -1,4 +1,4 @@
-import { type StreamManager, TruncatedError } from '@millrace/log'
+import { type StreamManager, sessionIdOf, TruncatedError } from '@millrace/log'
 import {
   type Cursor,
   encodeCursor,
@@ -13,12 +13,13 @@ import type { SessionIdentity } from '../sessions/session-access.ts'
 /** The first frame of a stream that starts after a position. @throws `session_unknown` if the session is gone or another one has its id now */
 export async function openFrame(
   manager: StreamManager,
-  sessionId: string,
   identity: SessionIdentity,
   after: string,
   heartbeatMs: number,
 ): Promise<OpenFrame> {
-  const info = await manager.getInfo(sessionId)
+  const { streamId } = identity
+  const sessionId = sessionIdOf(streamId)
+  const info = await manager.getInfo(streamId)
   if (info === null || info.principal !== identity.principal) throw sessionUnknown(sessionId)
   const { head, incarnation } = info
   // A cursor carries its own incarnation, which is checked when it is read.
@@ -41,15 +42,15 @@ export function assertIncarnation({ incarnation }: SessionIdentity, cursor: Curs
  */
 export async function truncatedFrame(
   manager: StreamManager,
-  sessionId: string,
   identity: SessionIdentity,
   error: unknown,
 ): Promise<TruncatedFrame> {
   // The runtime wraps the log's error.
   const cause = error instanceof Error ? (error.cause ?? error) : error
   if (!(cause instanceof TruncatedError)) throw error
-  const info = await manager.getInfo(sessionId)
-  if (info === null || info.principal !== identity.principal) throw sessionUnknown(sessionId)
+  const { streamId } = identity
+  const info = await manager.getInfo(streamId)
+  if (info === null || info.principal !== identity.principal) throw sessionUnknown(sessionIdOf(streamId))
   const { floor, incarnation, head } = info
   return { type: 'truncated', floor, incarnation, reason: cause.reason, head }
 }

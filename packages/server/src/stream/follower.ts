@@ -1,4 +1,4 @@
-import type { StreamManager } from '@millrace/log'
+import { type StreamManager, sessionIdOf } from '@millrace/log'
 import type { BatchReader, LiveSubscriber, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
 import type { SessionIdentity } from '../sessions/session-access.ts'
@@ -8,7 +8,6 @@ import type { StreamChannel } from './stream-channel.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
 
 export interface FollowOptions {
-  readonly sessionId: string
   readonly identity: SessionIdentity
   /** A cursor token or a bare sequence. */
   readonly after: string
@@ -27,6 +26,8 @@ export class Follower implements LiveSubscriber {
   readonly #manager: StreamManager
   readonly #channel: StreamChannel
   readonly #options: FollowOptions
+  /** The id that the client knows. */
+  readonly #sessionId: string
   #isStopped = false
   /** Closes the current reader or subscription. */
   #detach: () => void = () => {}
@@ -42,23 +43,24 @@ export class Follower implements LiveSubscriber {
     this.#manager = manager
     this.#channel = channel
     this.#options = options
+    this.#sessionId = sessionIdOf(options.identity.streamId)
     this.#cursor = options.after
   }
 
   /** Follows until the connection ends, the position turns out truncated, or the replay is done if `isLive` is false. @throws any other error */
   async run(): Promise<void> {
-    const { sessionId, identity, heartbeatMs } = this.#options
+    const { identity, heartbeatMs } = this.#options
     const { signal } = this.#channel
     const onAbort = () => this.#detach()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      const open = await openFrame(this.#manager, sessionId, identity, this.#cursor, heartbeatMs)
+      const open = await openFrame(this.#manager, identity, this.#cursor, heartbeatMs)
       this.#cursor = open.cursor
       this.#write(open)
       while (await this.#read());
     } catch (error) {
       if (!this.#isOpen) return
-      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, identity, error)), ...this.#sessionField })
+      this.#write({ ...(await truncatedFrame(this.#manager, identity, error)), ...this.#sessionField })
     } finally {
       signal.removeEventListener('abort', onAbort)
     }
@@ -76,7 +78,7 @@ export class Follower implements LiveSubscriber {
 
   /** Reads until caught up, then subscribes to live batches. Returns true if the subscription fell behind and reading must continue. */
   async #read(): Promise<boolean> {
-    const { sessionId, identity, merge, includeDiscarded, isLive } = this.#options
+    const { identity, merge, includeDiscarded, isLive } = this.#options
     const after = this.#cursor
     // A client that has caught up once gets discards as entries, like every live client, so discarded entries need no filter.
     // Rewinds are always included: clients keep the rewound runs and their usage in the view.
@@ -87,7 +89,7 @@ export class Follower implements LiveSubscriber {
       rewound: true,
       pageBytes: PAGE_BYTES,
     }
-    const reader = this.#manager.readBatches(sessionId, { after, ...readOptions })
+    const reader = this.#manager.readBatches(identity.streamId, { after, ...readOptions })
     this.#detach = () => reader.close()
     try {
       while (this.#isOpen) {
@@ -153,9 +155,8 @@ export class Follower implements LiveSubscriber {
   }
 
   #writeEntries(batch: ReadBatch): void {
-    const { sessionId, isNamed } = this.#options
-    const frame = entriesFrameOf(sessionId, batch)
-    this.#channel.write(frame.bytes(this.#channel.format, isNamed, this.#last))
+    const frame = entriesFrameOf(this.#sessionId, batch)
+    this.#channel.write(frame.bytes(this.#channel.format, this.#options.isNamed, this.#last))
     this.#last = batch.sequence
     this.#cursor = batch.cursor
     if (this.#isCaughtUp && frame.isPaused !== null) this.#writeStatus(frame.isPaused)
@@ -169,7 +170,7 @@ export class Follower implements LiveSubscriber {
   }
 
   get #sessionField(): { sessionId?: string } {
-    return this.#options.isNamed ? { sessionId: this.#options.sessionId } : {}
+    return this.#options.isNamed ? { sessionId: this.#sessionId } : {}
   }
 
   #write(frame: Exclude<Frame, { type: 'entries' }>): void {

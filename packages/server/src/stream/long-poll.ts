@@ -1,5 +1,6 @@
 // Long polling, for networks that block streams: the same frames in one reply, as soon as there is an entry.
 
+import { sessionIdOf } from '@millrace/log'
 import { encodeCursor, type Frame } from '@millrace/protocol'
 import { draining } from '../errors/http-error.ts'
 import type { Headers, Reply } from '../http/reply.ts'
@@ -14,7 +15,6 @@ export interface LongPollOptions {
   readonly signal: AbortSignal
   /** @throws if the caller lost access */
   readonly recheck: () => Promise<void>
-  readonly sessionId: string
   readonly identity: SessionIdentity
   readonly after: string
   readonly merge: boolean
@@ -29,16 +29,16 @@ const MAX_REPLY_BYTES = 1024 * 1024
 /** Replies with the frames after a position as soon as there are any, or without entries after `pollMs` or on shutdown. @throws if the caller lost access meanwhile */
 export async function longPoll(
   { manager, settings, connections }: StreamServices,
-  { signal, recheck, sessionId, identity, after, merge, includeDiscarded, format, headers }: LongPollOptions,
+  { signal, recheck, identity, after, merge, includeDiscarded, format, headers }: LongPollOptions,
 ): Promise<Reply> {
   const { heartbeatMs, pollMs, reauthorizeMs, timers } = settings
   const askedAt = timers.now()
   const bytes: Buffer[] = []
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
-  const open = await openFrame(manager, sessionId, identity, after, heartbeatMs)
+  const open = await openFrame(manager, identity, after, heartbeatMs)
   write(open)
   const readOptions = { follow: true, merge, includeDiscarded, rewound: true, pageBytes: PAGE_BYTES }
-  const reader = manager.readBatches(sessionId, { after: open.cursor, ...readOptions })
+  const reader = manager.readBatches(identity.streamId, { after: open.cursor, ...readOptions })
   const stop = () => reader.close()
   const cancel = timers.after(pollMs, stop)
   // Not `AbortSignal.any`: the server's signal is long-lived and would retain every combined signal.
@@ -54,7 +54,7 @@ export async function longPoll(
     assertIncarnation(identity, reader.cursor)
     if (batch === undefined && reader.isCaughtUp) batch = await reader.next()
     for (; batch; batch = length < MAX_REPLY_BYTES && !reader.isCaughtUp ? await reader.nextAvailable() : undefined) {
-      const frame = new EntriesFrame(sessionId, batch).bytes(format, false, last)
+      const frame = new EntriesFrame(sessionIdOf(identity.streamId), batch).bytes(format, false, last)
       last = batch.sequence
       length += frame.length
       bytes.push(frame)
@@ -66,7 +66,7 @@ export async function longPoll(
     }
     if (connections.draining.aborted) write(failureOf(draining()).frame)
   } catch (error) {
-    write(await truncatedFrame(manager, sessionId, identity, error))
+    write(await truncatedFrame(manager, identity, error))
   } finally {
     cancel()
     for (const each of signals) each.removeEventListener('abort', stop)

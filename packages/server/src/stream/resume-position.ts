@@ -1,6 +1,7 @@
 import type { StreamManager } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import { HttpError } from '../errors/http-error.ts'
+import type { SessionIdentity } from '../sessions/session-access.ts'
 
 /**
  * The position from which a client resumes: the header `X-Resume-From-Sequence`, else `Last-Event-ID`, else the beginning (`0`).
@@ -28,12 +29,12 @@ export function checkPosition(name: string, token: string): string {
 /** Echoes `X-Existing-Message-Id`, which names a message that the client already has. @throws `message_unknown` if the session has no such message */
 export async function existingMessageHeaders(
   manager: StreamManager,
-  sessionId: string,
+  { streamId }: SessionIdentity,
   headers: Headers,
 ): Promise<Readonly<Record<string, string>>> {
   const messageId = headers.get('x-existing-message-id')
   if (messageId === null) return {}
-  const { view } = await manager.view(sessionId)
+  const { view } = await manager.view(streamId)
   // The client may have percent-encoded the id, since headers allow few characters.
   if (view.messages.some(({ id }) => id === messageId || encodeURIComponent(id) === messageId)) {
     return { 'x-existing-message-id': messageId }

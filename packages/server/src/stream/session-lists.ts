@@ -1,4 +1,4 @@
-import type { StreamManager, Timers } from '@millrace/log'
+import { type StreamManager, sessionIdOf, type Timers } from '@millrace/log'
 import type { StreamChannel } from './stream-channel.ts'
 
 /** A session in a list. */
@@ -55,8 +55,9 @@ export class SessionLists {
   }
 
   /** A page of an owner's sessions, most recently updated first. */
-  page(principal: string | null, limit: number, after?: string) {
-    return pageOf(this.#manager, principal, limit, after)
+  async page(principal: string | null, limit: number, after?: string) {
+    const { sessions, next } = await pageOf(this.#manager, principal, limit, after)
+    return { sessions: sessions.map(([, session]) => session), next }
   }
 
   /** Calls back with the whole list, then with each change, until stopped; with an error if a refresh fails. */
@@ -83,11 +84,11 @@ class FollowedList {
   readonly #principal: string | null
   readonly #onIdle: () => void
   readonly #listeners = new Set<ListListener>()
-  /** Watches by session id, least recently updated first. */
+  /** Watches by log, least recently updated first. */
   readonly #watches = new Map<string, () => void>()
-  /** Watched sessions that may have been deleted. */
+  /** Logs of watched sessions that may have been deleted. */
   readonly #maybeDeleted = new Set<string>()
-  /** The sessions of the last refresh. */
+  /** The sessions of the last refresh, by log. */
   #listed: ReadonlyMap<string, SessionSummary> | undefined
   #cancel: (() => void) | undefined
   #isRefreshing = false
@@ -147,8 +148,8 @@ class FollowedList {
     const recent = new Map<string, SessionSummary>()
     for (let after: string | undefined; ; ) {
       const { sessions, next } = await pageOf(this.#manager, this.#principal, MAX_LISTED, after)
-      for (const session of sessions) recent.set(session.sessionId, session)
-      const isEnough = (sessions.at(-1)?.updated ?? 0) <= since || recent.size >= MAX_WATCHED
+      for (const [streamId, session] of sessions) recent.set(streamId, session)
+      const isEnough = (sessions.at(-1)?.[1].updated ?? 0) <= since || recent.size >= MAX_WATCHED
       if (next === null || isEnough) return { recent, hasMore: next !== null }
       after = next
     }
@@ -156,15 +157,15 @@ class FollowedList {
 
   /** The sessions that were deleted, as opposed to those that only dropped off the page. */
   async #deletedSessions(recent: ReadonlyMap<string, SessionSummary>, hasMore: boolean): Promise<readonly string[]> {
-    const missing = [...this.#watches.keys()].filter(sessionId => !recent.has(sessionId))
+    const missing = [...this.#watches.keys()].filter(streamId => !recent.has(streamId))
     if (!hasMore) return missing
     // A deletion before the watch began wakes nothing: sessions that drop off the page are checked.
-    const maybeDeleted = missing.filter(sessionId => this.#maybeDeleted.has(sessionId) || this.#listed?.has(sessionId))
+    const maybeDeleted = missing.filter(streamId => this.#maybeDeleted.has(streamId) || this.#listed?.has(streamId))
     const checked = maybeDeleted.slice(0, MAX_CHECKED)
     this.#maybeDeleted.clear()
-    for (const sessionId of maybeDeleted.slice(MAX_CHECKED)) this.#maybeDeleted.add(sessionId)
+    for (const streamId of maybeDeleted.slice(MAX_CHECKED)) this.#maybeDeleted.add(streamId)
     if (this.#maybeDeleted.size > 0) this.#isDirty = true
-    const infos = await Promise.all(checked.map(sessionId => this.#manager.getInfo(sessionId)))
+    const infos = await Promise.all(checked.map(streamId => this.#manager.getInfo(streamId)))
     // Another owner may have created a session with the same id.
     return checked.filter((_, i) => infos[i]?.principal !== this.#principal)
   }
@@ -172,32 +173,36 @@ class FollowedList {
   #notify(recent: ReadonlyMap<string, SessionSummary>, removed: readonly string[]): void {
     const before = this.#listed
     this.#listed = recent
-    for (const sessionId of removed) this.#unwatch(sessionId)
-    for (const sessionId of [...recent.keys()].reverse()) this.#watch(sessionId)
-    for (const [sessionId] of this.#watches) {
+    for (const streamId of removed) this.#unwatch(streamId)
+    for (const streamId of [...recent.keys()].reverse()) this.#watch(streamId)
+    for (const [streamId] of this.#watches) {
       if (this.#watches.size <= MAX_WATCHED) break
-      this.#unwatch(sessionId)
+      this.#unwatch(streamId)
     }
-    const sessions = [...recent.values()].filter(session => !isSameSummary(before?.get(session.sessionId), session))
-    if (before && sessions.length === 0 && removed.length === 0) return
-    for (const listener of [...this.#listeners]) listener({ sessions, removed })
+    const changed = [...recent].filter(([streamId, session]) => !isSameSummary(before?.get(streamId), session))
+    if (before && changed.length === 0 && removed.length === 0) return
+    const sessions = changed.map(([, session]) => session)
+    // A session that was created again may have another log.
+    const present = new Set(Array.from(recent.values(), ({ sessionId }) => sessionId))
+    const change = { sessions, removed: removed.map(sessionIdOf).filter(sessionId => !present.has(sessionId)) }
+    for (const listener of [...this.#listeners]) listener(change)
   }
 
-  #watch(sessionId: string): void {
-    const stop = this.#watches.get(sessionId) ?? this.#manager.watch(sessionId, () => this.#onWake(sessionId))
-    this.#watches.delete(sessionId)
-    this.#watches.set(sessionId, stop)
+  #watch(streamId: string): void {
+    const stop = this.#watches.get(streamId) ?? this.#manager.watch(streamId, () => this.#onWake(streamId))
+    this.#watches.delete(streamId)
+    this.#watches.set(streamId, stop)
   }
 
-  #onWake(sessionId: string): void {
-    this.#maybeDeleted.add(sessionId)
+  #onWake(streamId: string): void {
+    this.#maybeDeleted.add(streamId)
     this.wake()
   }
 
-  #unwatch(sessionId: string): void {
-    this.#watches.get(sessionId)?.()
-    this.#watches.delete(sessionId)
-    this.#maybeDeleted.delete(sessionId)
+  #unwatch(streamId: string): void {
+    this.#watches.get(streamId)?.()
+    this.#watches.delete(streamId)
+    this.#maybeDeleted.delete(streamId)
   }
 
   #close(): void {
@@ -211,19 +216,21 @@ class FollowedList {
 const isSameSummary = (a: SessionSummary | undefined, b: SessionSummary): boolean =>
   a !== undefined && a.updated === b.updated && a.status === b.status && a.title === b.title && a.line === b.line
 
+/** A page of an owner's sessions, with the ids of their logs. */
 async function pageOf(manager: StreamManager, principal: string | null, limit: number, after?: string) {
   const page = await manager.listStreams(principal ?? undefined, { limit, ...(after !== undefined && { after }) })
-  const sessions = page.streams.map(
-    ({ streamId, head, status, createdAt, touchedAt, title, line }): SessionSummary => ({
-      sessionId: streamId,
+  const sessions = page.streams.map(({ streamId, head, status, createdAt, touchedAt, title, line }) => {
+    const summary: SessionSummary = {
+      sessionId: sessionIdOf(streamId),
       ...(title !== undefined && { title }),
       ...(line !== undefined && { line }),
       status,
       created: createdAt,
       updated: touchedAt,
       sequence: head,
-    }),
-  )
+    }
+    return [streamId, summary] as const
+  })
   return { sessions, next: page.next }
 }
 

@@ -96,7 +96,6 @@ export class StreamServer {
   ): SlowClient {
     const { heartbeatMs } = this.settings
     const followOptions = {
-      sessionId: ID,
       after: '0',
       isNamed: false,
       merge: true,
@@ -106,7 +105,7 @@ export class StreamServer {
       ...options,
     }
     const serve: StreamReplyOptions['serve'] = async channel => {
-      const identity = options.identity ?? (await this.identity(followOptions.sessionId))
+      const identity = options.identity ?? (await this.identity())
       await new Follower(this.manager, channel, { ...followOptions, identity }).run()
     }
     return this.serve(serve, client, serving)
@@ -114,7 +113,7 @@ export class StreamServer {
 
   /** The identity of a session; a missing session gets one of no log. */
   async identity(sessionId = ID): Promise<SessionIdentity> {
-    return (await this.manager.getInfo(sessionId)) ?? { principal: null, incarnation: '' }
+    return (await this.manager.getInfo(sessionId)) ?? { streamId: sessionId, principal: null, incarnation: '' }
   }
 
   /** A client of any stream. */

@@ -1,4 +1,4 @@
-import type { StreamManager } from '@millrace/log'
+import { type StreamManager, sessionIdOf } from '@millrace/log'
 import { decodeCursor, type Frame, type Json } from '@millrace/protocol'
 import type { Run } from '@millrace/runtime'
 import type { RunPiece } from '@millrace/runtime/internal'
@@ -30,12 +30,12 @@ export async function writeRun(
   channel: StreamChannel,
   { identity, after, merge, heartbeatMs }: WriteRunOptions,
 ): Promise<void> {
-  const { sessionId } = run
+  const sessionId = sessionIdOf(identity.streamId)
   const { format, signal } = channel
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => channel.write(bytesOf(frame, format))
   const tracker = new RunEndTracker(run.runId)
   try {
-    const open = await openFrame(manager, sessionId, identity, after ?? '0', heartbeatMs)
+    const open = await openFrame(manager, identity, after ?? '0', heartbeatMs)
     write(open)
     const { sequence: start } = decodeCursor(open.cursor)
     let last: number | null = null
@@ -66,13 +66,13 @@ export async function writeRun(
       ended = trackedEnd ?? ((await run.result({ signal })) as RunEnd)
       if (trackedEnd === undefined && ended.status !== 'paused') continue
       const { status, output } = ended
-      if (trackedEnd === undefined) await assertSameSession(manager, sessionId, identity)
+      if (trackedEnd === undefined) await assertSameSession(manager, identity)
       // A client that already had all entries gets the start position.
       write({ type: 'end', status, ...(output !== undefined && { output }), sequence: last ?? start })
       return
     }
   } catch (error) {
-    if (channel.isOpen) write(await truncatedFrame(manager, sessionId, identity, error))
+    if (channel.isOpen) write(await truncatedFrame(manager, identity, error))
   }
 }
 

@@ -25,6 +25,7 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName, versionOf } from '../../store/names.ts'
+import { listStartName, listTokenName } from '../../store/session-id.ts'
 import { batchesAfter, cutBatch, hasAcknowledged, indexAfter, type Log, markAt, newLog, truncationOf } from './log.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
@@ -288,7 +289,7 @@ class MemoryStore implements LogStore {
     checkNames({ principal })
     checkIntegers({ limit })
     return this.#call(({ logs }) => {
-      const from = after === undefined ? undefined : readToken(after)
+      const from = after === undefined ? undefined : readToken(after, principal)
       const ownLogs = [...logs].filter(([, log]) => log.principal === principal)
       const listed = ownLogs.map(([streamId, { head, ticket, createdAt, touchedAt }]) => {
         return { streamId, head, ticket: ticket.state, createdAt, touchedAt }
@@ -300,14 +301,15 @@ class MemoryStore implements LogStore {
       })
       const streams = rest.slice(0, limit)
       const end = streams.at(-1)
-      return { streams, next: end && rest.length > limit ? JSON.stringify([end.touchedAt, end.streamId]) : null }
+      const next = end && rest.length > limit ? JSON.stringify([end.touchedAt, listTokenName(end.streamId)]) : null
+      return { streams, next }
     })
   }
 
   async listOldest(limit: number, after?: string): Promise<OldestPage> {
     checkIntegers({ limit })
     return this.#call(({ logs, clock }) => {
-      const from = after === undefined ? undefined : readToken(after, 'listOldest')
+      const from = after === undefined ? undefined : readOldestToken(after)
       const all = [...logs].map(([streamId, { head, floor, ticket, createdAt, touchedAt, lease }]) => {
         return { streamId, head, floor, ticket: ticket.state, createdAt, touchedAt, lease: lease && { ...lease } }
       })
@@ -406,7 +408,20 @@ const bytesOf = (text: string, bound: number): number => (text.length * 3 > boun
 
 const dueAtOf = ({ at }: Due, clock: number): number | null => (at === 'now' ? clock : at)
 
-function readToken(token: string, method: 'list' | 'listOldest' = 'list'): { touchedAt: number; streamId: string } {
+function readToken(token: string, principal: string | null): TokenPosition {
+  const { touchedAt, streamId } = parseToken(token, 'list')
+  return { touchedAt, streamId: listStartName(principal, streamId) }
+}
+
+const readOldestToken = (token: string): TokenPosition => parseToken(token, 'listOldest')
+
+/** The last log of a page, after which the next page begins. */
+interface TokenPosition {
+  readonly touchedAt: number
+  readonly streamId: string
+}
+
+function parseToken(token: string, method: 'list' | 'listOldest'): TokenPosition {
   try {
     const [touchedAt, streamId] = JSON.parse(token) as [unknown, unknown]
     if (typeof touchedAt === 'number' && typeof streamId === 'string') return { touchedAt, streamId }

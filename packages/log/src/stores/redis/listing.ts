@@ -1,5 +1,6 @@
 import { listTokenError } from '../../store/checks.ts'
 import type { Listed, ListPage } from '../../store/log-store.ts'
+import { listStartName, listTokenName } from '../../store/session-id.ts'
 import type { Connection } from './connection.ts'
 import { INDEX_FIELDS, readIndexFields } from './head.ts'
 import { type IndexEntry, type Indexes, isAfter } from './indexes.ts'
@@ -47,7 +48,7 @@ export async function listOf(
   limit: number,
   after: string | undefined,
 ): Promise<ListPage> {
-  const from = after === undefined ? undefined : readToken(after)
+  const from = after === undefined ? undefined : readToken(after, principal)
   if (limit < 1) return { streams: [], next: null }
   await indexes.updateDirty()
   const found = new Map<string, Listed>()
@@ -96,13 +97,13 @@ async function listedOf(
   return { streamId, head, ticket, createdAt: Number(createdAt), touchedAt: Number(touchedAt) }
 }
 
-const writeToken = ({ score, streamId }: IndexEntry): string => `${-score}.${encodeName(streamId)}`
+const writeToken = ({ score, streamId }: IndexEntry): string => `${-score}.${encodeName(listTokenName(streamId))}`
 
-function readToken(token: string): IndexEntry {
+function readToken(token: string, principal: string | null): IndexEntry {
   const [, time, name = ''] = /^(\d{1,15})\.([\w.:@/%-]+)$/.exec(token) ?? []
-  const streamId = decodeName(name)
-  if (time === undefined || encodeName(streamId) !== name) {
+  const decoded = decodeName(name)
+  if (time === undefined || encodeName(decoded) !== name) {
     throw listTokenError()
   }
-  return { streamId, score: -Number(time) }
+  return { streamId: listStartName(principal, decoded), score: -Number(time) }
 }

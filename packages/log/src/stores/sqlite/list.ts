@@ -1,5 +1,6 @@
 import { listTokenError } from '../../store/checks.ts'
 import type { ListPage } from '../../store/log-store.ts'
+import { listStartName, listTokenName } from '../../store/session-id.ts'
 import type { LogFile } from './log-file.ts'
 
 /** The last log of a page, after which the next page begins. */
@@ -41,14 +42,16 @@ export const LIST_START: ListPosition = { touchedAt: Number.POSITIVE_INFINITY, s
  *
  * @throws LogError `invalid`
  */
-export function parseListToken(token: string): ListPosition {
-  const [found, digits, name = ''] = TOKEN.exec(token) ?? []
-  const position = { touchedAt: Number(digits), streamId: Buffer.from(name, 'base64url').toString() }
+export function parseListToken(token: string, principal: string | null): ListPosition {
+  const [found, digits, encoded = ''] = TOKEN.exec(token) ?? []
+  const touchedAt = Number(digits)
+  const name = Buffer.from(encoded, 'base64url').toString()
   // Accepts only the canonical form of a token.
-  if (found !== undefined && listTokenOf(position) === token) return position
+  if (found !== undefined && listTokenOf({ touchedAt, streamId: name }) === token)
+    return { touchedAt, streamId: listStartName(principal, name) }
   throw listTokenError()
 }
 
 function listTokenOf({ touchedAt, streamId }: ListPosition): string {
-  return `${touchedAt}:${Buffer.from(streamId).toString('base64url')}`
+  return `${touchedAt}:${Buffer.from(listTokenName(streamId)).toString('base64url')}`
 }

@@ -100,7 +100,8 @@ export function checkSchema(db: DatabaseSync): 'current' | 'empty' {
   if (id === APPLICATION_ID && version === VERSION) return 'current'
   if (id === APPLICATION_ID && version > VERSION) {
     const message = `expected logs of version ${VERSION} or older, found version ${version}: upgrade @millrace/log`
-    throw new LogError('unavailable', message)
+    // Not `unavailable`, which is retried.
+    throw new LogError('invalid', message)
   }
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
   if (id === 0 && version === 0 && tables === 0) return 'empty'

@@ -262,7 +262,12 @@ class SqliteStore implements LogStore {
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     checkNames({ principal })
     checkIntegers({ limit })
-    return this.#runner.read('list', principal, limit, after === undefined ? LIST_START : parseListToken(after))
+    return this.#runner.read(
+      'list',
+      principal,
+      limit,
+      after === undefined ? LIST_START : parseListToken(after, principal),
+    )
   }
 
   async listOldest(limit: number, after?: string): Promise<OldestPage> {

@@ -1,6 +1,6 @@
 // Runs a workflow from its position in the log, with branches in parallel, until it ends or cannot continue here.
 
-import type { BatchItem, Lane } from '@millrace/log'
+import { type BatchItem, type Lane, sessionIdOf } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
 import type { Node } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
@@ -143,7 +143,9 @@ class WorkflowRun {
   /** The first entries of a run. */
   #startEntries(lane: Lane): readonly BatchItem[] {
     const { parent, session } = this.#work
-    const sessionEntries: BatchItem[] = parent ? [] : [{ chunk: { type: 'session', sessionId: session.id }, lane }]
+    const sessionEntries: BatchItem[] = parent
+      ? []
+      : [{ chunk: { type: 'session', sessionId: sessionIdOf(session.id) }, lane }]
     return [...sessionEntries, ...this.#positionEntries(lane)]
   }
 

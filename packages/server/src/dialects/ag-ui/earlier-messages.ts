@@ -12,7 +12,7 @@ export type ClientState = Pick<RunAgentInput, 'messages' | 'state'> | undefined
 
 /** The start of a run, the position from which the client resumes, and what the client has. */
 interface RunPosition {
-  readonly sessionId: string
+  readonly streamId: string
   readonly at: number
   readonly after: number | undefined
   readonly clientState: ClientState
@@ -22,11 +22,11 @@ interface RunPosition {
 export const earlierMessages = (call: RouteCall, position: RunPosition): Promise<AgUiHistory | undefined> =>
   unlessTrimmed(() => read(call, position))
 
-async function read(call: RouteCall, { sessionId, at, after, clientState }: RunPosition): Promise<AgUiHistory> {
+async function read(call: RouteCall, { streamId, at, after, clientState }: RunPosition): Promise<AgUiHistory> {
   const { manager } = call.services
-  const { view } = await manager.view(sessionId, at - 1)
-  const messages = aguiMessagesOf({ messages: await withInlineBlobs(call, sessionId, view.messages) })
-  const { state } = after === undefined ? view : (await manager.view(sessionId, after)).view
+  const { view } = await manager.view(streamId, at - 1)
+  const messages = aguiMessagesOf({ messages: await withInlineBlobs(call, streamId, view.messages) })
+  const { state } = after === undefined ? view : (await manager.view(streamId, after)).view
   const isNew = after === undefined ? !hasAll(clientState, messages) : clientState?.messages.length === 0
   const hasOtherState = state !== undefined && JSON.stringify(state) !== JSON.stringify(clientState?.state)
   return { messages, isNew, ...(hasOtherState && { state }) }

@@ -9,6 +9,7 @@ import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.t
 import { optionalText } from '../../routing/schemas.ts'
 import { programNamed } from '../../runs/program.ts'
 import { currentRunId, knownRun, stopRun } from '../../runs/target-run.ts'
+import { findSession } from '../../sessions/session-access.ts'
 import { type AcceptedTurn, handleClientRequest } from '../client-request/handle-client-request.ts'
 import { dataOf, stopCancelledRun } from '../client-request/run-agent-input.ts'
 import { eventPositionIn } from '../run-stream/event-position.ts'
@@ -75,12 +76,11 @@ export const agUi = [
       const sessionId = params['sessionId'] as string
       programNamed(services, params['agent'] as string)
       const after = eventPositionIn('after', query.after)
-      const identity = await services.manager.getInfo(sessionId)
-      // A session of another owner looks like one that does not exist.
-      if (identity === null || identity.principal !== caller.owner) return { status: 204, headers: {}, body: undefined }
+      const identity = await findSession(services, caller, sessionId)
+      if (identity === null) return { status: 204, headers: {}, body: undefined }
       const runId = query.run ?? currentRunId(identity.ticket)
       if (runId === undefined) return { status: 204, headers: {}, body: undefined }
-      const run = await knownRun(services, sessionId, runId)
+      const run = await knownRun(services, identity, runId)
       const echo = { threadId: sessionId, runId: query.as ?? runId }
       const encoder = new AgUiEncoder({ runId, echo, isContinued: after !== undefined })
       return eventsReply(call, { run, caller, identity, action: call.action, after }, encoder, undefined)
@@ -112,7 +112,7 @@ function eventsReply(
   const beforeEntry = (entry: Entry) => {
     const { chunk, sequence: at, origin } = entry
     if (chunk.type !== 'run-started' || origin.runId !== run.runId) return undefined
-    const position = { sessionId: run.sessionId, at, after: after?.sequence, clientState }
+    const position = { streamId: run.sessionId, at, after: after?.sequence, clientState }
     return whileStreaming(call, counted => earlierMessages(counted, position)).then(
       history => history && encoder.setBefore(history),
     )

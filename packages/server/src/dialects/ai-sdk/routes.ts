@@ -8,6 +8,7 @@ import {
   UIMessageSchema,
 } from '@millrace/dialects/ai-sdk/schemas'
 import type { Json } from '@millrace/protocol'
+import type { Run } from '@millrace/runtime'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
@@ -15,7 +16,7 @@ import { optionalName, optionalText, StopBody, Stopped } from '../../routing/sch
 import { programNamed, sessionOf } from '../../runs/program.ts'
 import { stopRun } from '../../runs/target-run.ts'
 import { MAX_MESSAGES, messagePageOf } from '../../sessions/message-page.ts'
-import { assertSameSession } from '../../sessions/session-access.ts'
+import { assertSameSession, findSession } from '../../sessions/session-access.ts'
 import { eventPositionIn } from '../run-stream/event-position.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
 import { replyWithRequestedRun } from '../run-stream/reply-with-requested-run.ts'
@@ -73,8 +74,8 @@ export const aiSdk = [
       const { run: named } = call.query
       const sessionId = sessionOf(call)
       const last = named === undefined ? null : call.request.headers.get('last-event-id')
-      const encoder = async (runId: string) =>
-        aiSdkDialect.encoder({ runId, answered: await answeredIn(call, sessionId) })
+      const encoder = async ({ runId, sessionId: streamId }: Run) =>
+        aiSdkDialect.encoder({ runId, answered: await answeredIn(call, streamId) })
       return replyWithRun(call, {
         sessionId,
         named,
@@ -98,13 +99,14 @@ export const aiSdk = [
       const { services, caller, query } = call
       const { manager } = services
       const sessionId = sessionOf(call)
-      const info = await manager.getInfo(sessionId)
-      if (info === null || info.principal !== caller.owner) return json(200, [])
-      const { view } = await manager.view(sessionId)
-      await assertSameSession(manager, sessionId, info)
+      const info = await findSession(services, caller, sessionId)
+      if (info === null) return json(200, [])
+      const { streamId } = info
+      const { view } = await manager.view(streamId)
+      await assertSameSession(manager, info)
       const paged = messagePageOf(view, query)
       const messages = paged.view === undefined ? paged.messages : paged.view.messages
-      return json(200, uiMessagesOf({ ...view, messages: await withInlineBlobs(call, sessionId, messages) }))
+      return json(200, uiMessagesOf({ ...view, messages: await withInlineBlobs(call, streamId, messages) }))
     },
   }),
   route({
@@ -122,8 +124,8 @@ export const aiSdk = [
 ]
 
 /** Client tool calls that have results: a page that resumes must not run them again. */
-async function answeredIn({ services }: Pick<RouteCall, 'services'>, sessionId: string): Promise<ReadonlySet<string>> {
-  const { view } = await services.runtime.view(sessionId)
+async function answeredIn({ services }: Pick<RouteCall, 'services'>, streamId: string): Promise<ReadonlySet<string>> {
+  const { view } = await services.runtime.view(streamId)
   const answered = new Set<string>()
   for (const { parts } of view.messages) {
     for (const part of parts) {

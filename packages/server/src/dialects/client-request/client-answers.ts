@@ -166,17 +166,17 @@ const PAGE_ENTRIES = 2000
 export async function positionAfterAnswers(
   manager: StreamManager,
   { runs, head }: PublicView,
-  sessionId: string,
+  streamId: string,
   runId: string,
   settled: readonly MatchedAnswer[],
 ): Promise<number> {
   const ids = new Set(settled.map(({ targetId }) => targetId))
-  const { floor = 0 } = (await manager.getInfo(sessionId)) ?? {}
+  const { floor = 0 } = (await manager.getInfo(streamId)) ?? {}
   const start = runs.find(run => run.runId === runId)?.at ?? head
   let pause = 0
   let found: { readonly sequence: number; readonly pause: number } | undefined
   for (let at = Math.max(start - 1, floor); at < head; at += PAGE_ENTRIES) {
-    for (const { sequence, chunk, origin } of await manager.entries(sessionId, at, Math.min(at + PAGE_ENTRIES, head))) {
+    for (const { sequence, chunk, origin } of await manager.entries(streamId, at, Math.min(at + PAGE_ENTRIES, head))) {
       if (chunk.type === 'run-paused') pause = sequence
       if (!ids.has(answeredBy(chunk) ?? '') || found?.pause === pause) continue
       if (origin.guest !== undefined || isTimeout(chunk)) found = { sequence, pause }

@@ -1,5 +1,6 @@
 // Permissions of dialect requests.
 
+import { sessionIdOf } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { type CallOptions, codeOf, openDialectServer, requestWith, user } from '../dialect-server.fixture.ts'
 
@@ -106,22 +107,28 @@ describe('authorize', () => {
     await at.runToEnd('s', requestWith(user('a', 'u1'), user('b', 'u2')))
   })
 
-  test('hides the sessions of other owners', async () => {
+  test('keeps the sessions of other owners apart', async () => {
     const at = await openDialectServer()
     await at.runToEnd('s', requestWith(user('a', 'u1')), SELLER)
     const answers = [{ kind: 'approval', id: 'sell-0', approved: true }] as const
-    const bad = [
+    const before = JSON.stringify(await at.log('s'))
+    const answersAlone = { userMessages: [], endsWithUserMessage: false, answers }
+    expect(await at.refused('s', answersAlone, { user: 'bob' })).toBe('session_unknown')
+    const withMessage = { ...requestWith(user('a', 'u1')), answers }
+    expect(await at.refused('s', withMessage, { user: 'bob' })).toBe('transcript_refused')
+    // A message starts a session of bob with the same id, and later ones continue it.
+    for (const posted of [
       requestWith(user('a', 'u1')),
-      requestWith(user('b', 'u2')),
-      requestWith(user('b', 'u1')),
       { ...requestWith(user('a', 'u1')), regenerate: true },
-      { userMessages: [], endsWithUserMessage: false, answers },
-      { ...requestWith(user('a', 'u1')), answers },
-    ]
-    for (const posted of bad) expect(await at.refused('s', posted, { user: 'bob' })).toBe('session_unknown')
-    for (const posted of bad.slice(0, 2)) {
-      expect(await at.refused('s', posted, { user: 'bob', runId: 'k' })).toBe('session_unknown')
+      requestWith(user('a', 'u1'), user('b', 'u2')),
+      requestWith(user('a', 'u1'), user('c', 'u2')),
+    ]) {
+      await at.runToEnd('s', posted, { user: 'bob' })
+      expect(JSON.stringify(await at.log('s'))).toBe(before)
     }
+    const { streams } = await at.services.manager.listStreams('bob')
+    expect(streams.map(({ streamId }) => sessionIdOf(streamId))).toEqual(['s'])
+    expect(await at.userTexts(streams[0]?.streamId ?? '')).toEqual(['a', 'c'])
   })
 })
 

@@ -17,7 +17,7 @@ import { latestRunId } from '../../runs/target-run.ts'
 import { assertUploaded } from '../../runs/uploads.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 import type { SessionIdentity } from '../../sessions/session-access.ts'
-import { assertOwnOrAbsent, reauthorizeSession, requireSession, withSession } from '../../sessions/session-access.ts'
+import { findSession, reauthorizeSession, requireSession, withSession } from '../../sessions/session-access.ts'
 import { callerInSession } from './caller-in-session.ts'
 import {
   failureFor,
@@ -84,6 +84,8 @@ interface TurnOutcome extends Pick<AcceptedTurn, 'run' | 'after'> {
 class Turn {
   readonly #call: RouteCall
   readonly #turnRequest: TurnRequest
+  /** Id of the session's log, once the session was found or created. */
+  #streamId = ''
 
   constructor(call: RouteCall, turnRequest: TurnRequest) {
     this.#call = call
@@ -93,9 +95,11 @@ class Turn {
   async decide(): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { posted, sessionId } = this.#turnRequest
-    await assertOwnOrAbsent(services, caller, sessionId)
-    if ((await services.manager.getInfo(sessionId)) === null) return this.#startSession()
-    const { view, ticket } = await services.runtime.view(sessionId)
+    const session = await findSession(services, caller, sessionId)
+    if (session === null) return this.#startSession()
+    const { streamId } = session
+    this.#streamId = streamId
+    const { view, ticket } = await services.runtime.view(streamId)
     const repeated = view.requests.find(({ runId }) => runId === this.#turnRequest.runId)
     if (repeated) return this.#repeatRequest(repeated)
     assertUserTurn(posted)
@@ -116,7 +120,7 @@ class Turn {
         : this.#repeatMessage(view, found, at === userMessages.length - 1)
     }
     const runId = this.#runIdFor(view, message, userMessages[at - 1])
-    if (found) return this.#edit(view, found, message, runId)
+    if (found) return this.#edit(session, view, found, message, runId)
     await this.#answer(answers.open)
     // A new message does not answer pendings. Since they would block it, it interrupts their run.
     return this.#start(message, runId, isWaitingAfter(view, answers) ? 'interrupt-previous' : 'queue')
@@ -136,13 +140,13 @@ class Turn {
   /** Returns the run of a repeated request with a client's run id. */
   #repeatRequest({ runId, message, status, program }: RunRequest): TurnOutcome {
     const { services } = this.#call
-    const { posted, sessionId } = this.#turnRequest
+    const { posted } = this.#turnRequest
     if (status === 'removed') throw runTakenBack(runId)
     const last = posted.endsWithUserMessage ? posted.userMessages.at(-1) : undefined
     const isSame = !last || contentOf(last.parts) === contentOf(message?.parts ?? [])
     if (!isSame || withoutVersion(program) !== programKey(this.#turnRequest.program))
       throw new RunError('run_ended', `run ${runId}: this id was used for another request: choose another id`)
-    return { run: services.runtime.run(sessionId, runId) }
+    return { run: services.runtime.run(this.#streamId, runId) }
   }
 
   /** Starts a run with a new message. */
@@ -151,11 +155,12 @@ class Turn {
     const { sessionId, program, data } = this.#turnRequest
     const { input, files } = this.#inputOf(message)
     const messageId = message.id ?? `${runId}.said`
-    const run = await withSession(services, caller, sessionId, async () => {
+    const run = await withSession(services, caller, sessionId, async session => {
+      this.#streamId = session.streamId
       await this.#upload(files)
-      await assertUploaded(services, sessionId, input)
+      await assertUploaded(services, session, input)
       const requester = await requesterOf(this.#call, caller)
-      const options = { ...requester, ...program, session: sessionId, runId, messageId, input, whenBusy, data }
+      const options = { ...requester, ...program, session: session.streamId, runId, messageId, input, whenBusy, data }
       return services.runtime.start(omitUndefined(options) as unknown as StartOptions)
     })
     // Another request may have used the client's run id meanwhile.
@@ -170,13 +175,20 @@ class Turn {
   }
 
   /** Replaces a message. */
-  async #edit(view: PublicView, replaced: UserMessage, message: ClientMessage, runId: string): Promise<TurnOutcome> {
+  async #edit(
+    session: SessionIdentity,
+    view: PublicView,
+    replaced: UserMessage,
+    message: ClientMessage,
+    runId: string,
+  ): Promise<TurnOutcome> {
     const { services, caller } = this.#call
-    const { sessionId, data } = this.#turnRequest
+    const { data } = this.#turnRequest
+    const { streamId } = session
     await this.#authorize('edit')
     if (replaced.status === 'queued' && replaced.runId !== undefined) {
       // A queued message is removed from the queue, then the request is decided again.
-      await services.runtime.stop(sessionId, replaced.runId, {
+      await services.runtime.stop(streamId, replaced.runId, {
         ...guestOf(caller),
         reason: 'another message came in its place',
       })
@@ -185,29 +197,28 @@ class Turn {
     this.#assertSameProgram(view, replaced)
     const { input, files } = this.#inputOf(message)
     await this.#upload(files)
-    await assertUploaded(services, sessionId, input)
+    await assertUploaded(services, session, input)
     const options = {
       ...(await requesterOf(this.#call, caller)),
       runId,
       newMessageId: message.id ?? `${runId}.said`,
       data,
     }
-    const run = await services.runtime.edit(sessionId, replaced.id, input, omitUndefined(options) as RequestOptions)
+    const run = await services.runtime.edit(streamId, replaced.id, input, omitUndefined(options) as RequestOptions)
     return { run, action: 'edit' }
   }
 
   /** Handles a repeated message: returns its run, or regenerates the answer. */
   async #repeatMessage(view: PublicView, repeated: UserMessage, isLast: boolean): Promise<TurnOutcome> {
     const { services, caller } = this.#call
-    const { sessionId } = this.#turnRequest
     const { id, runId } = repeated
     if (runId === undefined)
       throw new RunError('run_unknown', `message ${id}: expected a message with a run: send it again under a new id`)
-    if (!this.#isRegeneration(view, repeated, isLast)) return { run: services.runtime.run(sessionId, runId) }
+    if (!this.#isRegeneration(view, repeated, isLast)) return { run: services.runtime.run(this.#streamId, runId) }
     await this.#authorize('retry')
     this.#assertSameProgram(view, repeated)
     const retryId = this.#turnRequest.runId ?? this.#unusedRunId(view, ['retry', runId])
-    const run = await services.runtime.retry(sessionId, runId, {
+    const run = await services.runtime.retry(this.#streamId, runId, {
       ...(await requesterOf(this.#call, caller)),
       runId: retryId,
     })
@@ -229,15 +240,14 @@ class Turn {
   /** Continues the open run after its answers, whether they are given now or were before. */
   async #continue(view: PublicView, ticket: Ticket, { open, settled }: MatchedAnswers): Promise<TurnOutcome> {
     const { services } = this.#call
-    const { sessionId } = this.#turnRequest
     const latest = latestRunId(ticket)
     const relevant = open.length > 0 ? open : settled.filter(settledPending => settledPending.runId === latest)
     const runId = relevant[0]?.runId
     if (runId === undefined)
       throw new HttpError('request_invalid', 'messages: expected a new user message, or an answer to a pending request')
     const answered = await this.#answer(open)
-    const sequence = answered ?? (await positionAfterAnswers(services.manager, view, sessionId, runId, relevant))
-    return { run: services.runtime.run(sessionId, runId), after: { sequence }, action: 'answer' }
+    const sequence = answered ?? (await positionAfterAnswers(services.manager, view, this.#streamId, runId, relevant))
+    return { run: services.runtime.run(this.#streamId, runId), after: { sequence }, action: 'answer' }
   }
 
   /** Submits the answers and returns the sequence of the first. */
@@ -247,7 +257,7 @@ class Turn {
     await this.#authorize('answer')
     const answerer = answererOf(caller)
     const sequences: number[] = []
-    const submit = (answer: Answer) => services.runtime.answer(this.#turnRequest.sessionId, answer, answerer)
+    const submit = (answer: Answer) => services.runtime.answer(this.#streamId, answer, answerer)
     for (const { answer } of open) {
       const { sequence } = await submit(answer).catch(error => {
         const failure = failureFor(answer, error)
@@ -271,7 +281,7 @@ class Turn {
   async #upload(files: readonly UploadInput[]): Promise<void> {
     if (files.length === 0) return
     await this.#authorize('upload')
-    for (const file of files) await this.#call.services.runtime.upload(this.#turnRequest.sessionId, file)
+    for (const file of files) await this.#call.services.runtime.upload(this.#streamId, file)
   }
 
   /** Authorizes a further action in this session. @throws if the caller may not perform it */

@@ -29,7 +29,7 @@ export async function stopCancelledRun(
   const { services, request } = call
   const caller = await callerInSession(call, threadId, program)
   const identity = await requireSession(services, caller, threadId)
-  const { view } = await services.runtime.view(threadId)
+  const { view } = await services.runtime.view(identity.streamId)
   const questions = cancelled.map(id => cancelledQuestion(view, id))
   const answered = resume.flatMap(entry => answerFromResume(entry) ?? [])
   const both = cancelled.find(id => answered.some(answer => answer.kind === 'interrupt' && answer.id === id))
@@ -40,9 +40,9 @@ export async function stopCancelledRun(
   const { runId, status } = questions.find(question => question.status === 'open') ?? (questions[0] as Interrupt)
   if (status === 'open') {
     await reauthorizeSession(services, request, caller, 'stop', threadId, program)
-    await services.runtime.stop(threadId, runId, guestOf(caller))
+    await services.runtime.stop(identity.streamId, runId, guestOf(caller))
   }
-  const run: Run = services.runtime.run(threadId, runId)
+  const run: Run = services.runtime.run(identity.streamId, runId)
   return { run, caller, identity, action: 'stop', program, after: { sequence: view.head } }
 }
 

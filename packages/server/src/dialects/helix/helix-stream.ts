@@ -22,7 +22,6 @@ export const helixFraming: Framing = {
 }
 
 export interface HelixStreamOptions {
-  readonly sessionId: string
   readonly identity: SessionIdentity
   /** A sequence or a cursor token. */
   readonly after: string
@@ -78,11 +77,11 @@ export class HelixStream {
   /** Streams existing and new entries to the end. @throws any error except a truncated position */
   async run(): Promise<void> {
     const { manager } = this.#services
-    const { sessionId, identity, after } = this.#options
+    const { identity, after } = this.#options
     try {
       await this.#primeEncoder()
       const { signal } = this.#channel
-      const reader = manager.readBatches(sessionId, { after, follow: true, pageBytes: PAGE_BYTES, signal })
+      const reader = manager.readBatches(identity.streamId, { after, follow: true, pageBytes: PAGE_BYTES, signal })
       try {
         await this.#read(reader)
       } finally {
@@ -90,7 +89,7 @@ export class HelixStream {
       }
     } catch (error) {
       if (!this.#channel.isOpen) return
-      const { head = 0, reason } = await truncatedFrame(manager, sessionId, identity, error)
+      const { head = 0, reason } = await truncatedFrame(manager, identity, error)
       // Clients check whether the position lies after theirs. If it does not, they have entries that this log never had.
       const at = head > this.#sequence ? { atSequence: head } : {}
       const truncatedAtStep = reason === 'past-head' || reason === 'epoch' ? await this.#lastCompleteStep(head) : 0
@@ -105,8 +104,8 @@ export class HelixStream {
    */
   async #lastCompleteStep(head: number): Promise<number> {
     const { manager } = this.#services
-    const { sessionId } = this.#options
-    const entries = await unlessTrimmed(() => manager.entries(sessionId, Math.max(0, head - LAST_ENTRIES), head))
+    const { streamId } = this.#options.identity
+    const entries = await unlessTrimmed(() => manager.entries(streamId, Math.max(0, head - LAST_ENTRIES), head))
     for (const { chunk, origin } of entries?.toReversed() ?? []) {
       if (isGuest(origin) || origin.agentId !== origin.runId) continue
       if (chunk.type === 'run-started') return 0
@@ -120,15 +119,15 @@ export class HelixStream {
   /** Feeds the encoder the entries of the current run before the position, without writing them. */
   async #primeEncoder(): Promise<void> {
     const { manager } = this.#services
-    const { sessionId } = this.#options
+    const { streamId } = this.#options.identity
     const end = this.#sequence
     if (end === 0) return
-    const info = await manager.getInfo(sessionId)
+    const info = await manager.getInfo(streamId)
     if (info === null || end > info.head || end < info.floor) return
-    const { view } = await manager.view(sessionId)
+    const { view } = await manager.view(streamId)
     const { at = 1 } = view.runs.findLast(run => run.at <= end) ?? {}
     const start = Math.max(at - 1, info.floor)
-    const reader = manager.readBatches(sessionId, {
+    const reader = manager.readBatches(streamId, {
       after: start,
       includeDiscarded: true,
       follow: true,
@@ -201,15 +200,15 @@ export class HelixStream {
   /** Looks up the position that a discard or rewind leads back to. */
   async #recordPosition({ chunk, sequence }: Entry): Promise<void> {
     const { manager } = this.#services
-    const { sessionId } = this.#options
+    const { streamId } = this.#options.identity
     await unlessTrimmed(async () => {
-      const { view } = await manager.view(sessionId, sequence)
+      const { view } = await manager.view(streamId, sequence)
       const counts = { messageCount: view.messages.length }
       this.#positions.clear()
       this.#positions.set(sequence, counts)
       if (chunk.type !== 'rewind') return
       const { toSequence } = chunk
-      const [entry] = toSequence > 0 ? await manager.entries(sessionId, toSequence - 1, toSequence) : []
+      const [entry] = toSequence > 0 ? await manager.entries(streamId, toSequence - 1, toSequence) : []
       const checkpoint = entry?.chunk.type === 'checkpoint-created' ? entry.chunk : undefined
       const before = view.runs.findLast(run => run.at <= toSequence)
       const { checkpointId = before?.checkpointId ?? '', stepCount = 0 } = checkpoint ?? {}
@@ -219,10 +218,10 @@ export class HelixStream {
 
   /** Reads the state: how the run or session ended, or whether it is paused. */
   async #state({ cursor }: BatchReader): Promise<StreamState> {
-    const { runId, sessionId } = this.#options
+    const { runId, identity } = this.#options
     this.#isStopping = false
     if (this.#isOver) return { ended: this.#status as EndStatus, isPaused: false }
-    const info = await this.#services.manager.getInfo(sessionId)
+    const info = await this.#services.manager.getInfo(identity.streamId)
     // There is more to read.
     if (info === null || cursor?.sequence !== info.head) return RUNNING
     const { run, last, requests, ready, stop } = info.ticket
@@ -238,7 +237,7 @@ export class HelixStream {
   }
 
   #resolved(entry: Entry): Entry | Promise<Entry> {
-    return entry.blobs ? this.#services.manager.resolve(this.#options.sessionId, entry) : entry
+    return entry.blobs ? this.#services.manager.resolve(this.#options.identity.streamId, entry) : entry
   }
 
   /** Sends the status if it changed. */

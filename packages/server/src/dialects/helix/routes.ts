@@ -14,7 +14,7 @@ import {
   SubmitToolResultSchema,
   SubmittedSchema,
 } from '@millrace/dialects/helix/schemas'
-import type { Ticket } from '@millrace/log'
+import { type StreamInfo, sessionIdOf } from '@millrace/log'
 import { type RequestOptions, type Run, RunError } from '@millrace/runtime'
 import type { Caller, Program } from '../../auth/authorize.ts'
 import { negotiate } from '../../http/accept.ts'
@@ -71,9 +71,9 @@ export const helix = [
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
-      return replyWithReplacement(call, sessionId, async ({ run }, options) => {
-        if (run && body.mode === 'continue') return services.runtime.run(sessionId, run.runId)
-        return services.runtime.resume(sessionId, undefined, { ...resumeOptionsOf(body), ...options })
+      return replyWithReplacement(call, sessionId, async ({ streamId, ticket: { run } }, options) => {
+        if (run && body.mode === 'continue') return services.runtime.run(streamId, run.runId)
+        return services.runtime.resume(streamId, undefined, { ...resumeOptionsOf(body), ...options })
       })
     },
   }),
@@ -89,12 +89,12 @@ export const helix = [
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
-      return replyWithReplacement(call, sessionId, async ({ run }, options) => {
-        if (run === null) return services.runtime.retry(sessionId, undefined, options)
-        const { view } = await services.runtime.view(sessionId)
+      return replyWithReplacement(call, sessionId, async ({ streamId, ticket: { run } }, options) => {
+        if (run === null) return services.runtime.retry(streamId, undefined, options)
+        const { view } = await services.runtime.view(streamId)
         const { cut } = view.requests.find(({ runId }) => runId === run.runId) ?? {}
         // A repeated request joins the retry that is already running.
-        if (cut?.reason === 'retry') return services.runtime.run(sessionId, run.runId)
+        if (cut?.reason === 'retry') return services.runtime.run(streamId, run.runId)
         throw new RunError('run_busy', `run ${run.runId} is open: interrupt it first`, { retryable: true })
       })
     },
@@ -125,9 +125,9 @@ export const helix = [
           ? extractResumePosition(request.headers)
           : checkPosition('fromSequence', fromSequence)
       negotiate(request.headers.get('accept'), ['sse'])
-      const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
+      const headers = await existingMessageHeaders(services.manager, info, request.headers)
       const release = services.limiter.acquireStream(caller.principal)
-      return streamReply(call, caller, { sessionId, identity: info, after }, release, headers)
+      return streamReply(call, caller, { identity: info, after }, release, headers)
     },
   }),
   route({
@@ -141,9 +141,9 @@ export const helix = [
       const { services, query } = call
       const { sessionId } = query
       const info = await requireSession(services, await callerOf(call, sessionId), sessionId)
-      const { view, ticket, cursor } = await services.manager.view(sessionId)
-      await assertSameSession(services.manager, sessionId, info)
-      const inlined = await withInlineBlobs(call, sessionId, view.messages)
+      const { view, ticket, cursor } = await services.manager.view(info.streamId)
+      await assertSameSession(services.manager, info)
+      const inlined = await withInlineBlobs(call, info.streamId, view.messages)
       const messages = snapshotMessagesOf({ ...view, messages: inlined })
       const { state = null, output = null } = view
       const status = sessionStatus(sessionId, ticket, cursor.sequence)
@@ -177,9 +177,9 @@ export const helix = [
       const { services, body } = call
       const { sessionId } = body
       const caller = await callerOf(call, sessionId)
-      const { ticket } = await requireSession(services, caller, sessionId)
+      const { streamId, ticket } = await requireSession(services, caller, sessionId)
       try {
-        await services.runtime.answer(sessionId, answerFromToolResult(body, ticket), answererOf(caller))
+        await services.runtime.answer(streamId, answerFromToolResult(body, ticket), answererOf(caller))
         return json(200, { status: 'accepted', continuation: 'automatic' })
       } catch (error) {
         const status = error instanceof RunError ? SUBMIT_STATUSES[error.code] : undefined
@@ -220,18 +220,19 @@ function stopRoute(mode: 'interrupt' | 'abort', summary: string): Route {
 async function replyWithReplacement(
   call: RouteCall,
   sessionId: string,
-  start: (ticket: Ticket, options: RequestOptions) => Promise<Run>,
+  start: (session: StreamInfo, options: RequestOptions) => Promise<Run>,
 ): Promise<Reply> {
   const { services, request } = call
   const caller = await callerOf(call, sessionId)
   const runId = checkRunId('Idempotency-Key', request.headers.get('idempotency-key'))
   return replyWithRun(call, caller, async () => {
-    const { ticket } = await requireSession(services, caller, sessionId)
-    const { view } = await services.runtime.view(sessionId)
+    const session = await requireSession(services, caller, sessionId)
+    const { streamId } = session
+    const { view } = await services.runtime.view(streamId)
     const repeated = view.requests.find(request => request.runId === runId)
-    if (repeated) return { run: services.runtime.run(sessionId, repeated.runId) }
+    if (repeated) return { run: services.runtime.run(streamId, repeated.runId) }
     const options = omitUndefined({ ...(await requesterOf(call, caller)), runId }) as RequestOptions
-    return { run: await start(ticket, options) }
+    return { run: await start(session, options) }
   })
 }
 
@@ -247,18 +248,13 @@ async function replyWithRun(
   const release = isStream ? services.limiter.acquireStream(caller.principal) : () => {}
   try {
     const { run } = await start()
-    const { sessionId, runId } = run
+    const { runId } = run
+    const sessionId = sessionIdOf(run.sessionId)
     const info = await requireSession(services, caller, sessionId)
     const streamSequence = (await requestPositionOf(call, run)) - 1
     const headers = { 'x-run-id': encodeURIComponent(runId) }
     if (isStream)
-      return streamReply(
-        call,
-        caller,
-        { sessionId, identity: info, after: `${streamSequence}`, runId, program },
-        release,
-        headers,
-      )
+      return streamReply(call, caller, { identity: info, after: `${streamSequence}`, runId, program }, release, headers)
     const started = { sessionId, streamId: sessionId, runId, streamSequence }
     return json(202, started, { 'x-session-id': encodeURIComponent(sessionId), ...headers })
   } catch (error) {
@@ -268,9 +264,12 @@ async function replyWithRun(
 }
 
 /** The sequence of the request for a run. */
-async function requestPositionOf({ services }: RouteCall, { sessionId, runId, requestedAt }: Run): Promise<number> {
+async function requestPositionOf(
+  { services }: RouteCall,
+  { sessionId: streamId, runId, requestedAt }: Run,
+): Promise<number> {
   if (requestedAt !== undefined) return requestedAt
-  const { view } = await services.runtime.view(sessionId)
+  const { view } = await services.runtime.view(streamId)
   const found = view.requests.find(request => request.runId === runId) ?? view.runs.find(run => run.runId === runId)
   return found?.at ?? view.head + 1
 }
@@ -282,7 +281,8 @@ function streamReply(
   release: () => void,
   headers: Readonly<Record<string, string>>,
 ): Reply {
-  const { sessionId, program } = options
+  const { identity, program } = options
+  const sessionId = sessionIdOf(identity.streamId)
   return services.connections.reply({
     format: 'sse',
     framing: helixFraming,

@@ -1,6 +1,7 @@
 import type { Encoder } from '@millrace/dialects'
 import { type BufferedStreamResult, type StreamChunk, summarizeStreamChunks } from '@millrace/dialects/kortyx'
 import { StreamChunkSchema, StructuredDataChunkSchema } from '@millrace/dialects/kortyx/schemas'
+import { sessionIdOf } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import * as z from 'zod'
 import { draining, HttpError } from '../../errors/http-error.ts'
@@ -43,7 +44,7 @@ export async function bufferedReply(
     const result: BufferedStreamResult = { chunks, ...summarizeStreamChunks(chunks) }
     const { sessionId, runId } = turn.run
     return json(200, result, {
-      'x-session-id': encodeURIComponent(sessionId),
+      'x-session-id': encodeURIComponent(sessionIdOf(sessionId)),
       'x-run-id': encodeURIComponent(runId),
     })
   } finally {
@@ -70,7 +71,7 @@ async function recheckUntilReplied(
         })
       })
       if (abortController.signal.aborted) return
-      await reauthorizeSession(services, request, caller, action, run.sessionId, program)
+      await reauthorizeSession(services, request, caller, action, sessionIdOf(run.sessionId), program)
     }
   } catch (error) {
     abortController.abort(error)

@@ -24,7 +24,7 @@ export async function answerByToken(
   { token, requestId, selected, isCancelled }: Resume,
 ): Promise<Partial<ClientRequest>> {
   const identity = await requireSession(call.services, await callerInSession(call, sessionId, program), sessionId)
-  const { view } = await call.services.runtime.view(sessionId)
+  const { view } = await call.services.runtime.view(identity.streamId)
   const request = token === tokenFor(identity, sessionId, requestId) ? findRequest(view, requestId) : undefined
   if (request === undefined)
     throw new RunError('answer_unknown', 'resume: expected the token of a pending request in this session')

@@ -9,6 +9,7 @@ import { errorResponseOf } from '../../errors/http-error.ts'
 import { json, type Reply } from '../../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { programNamed } from '../../runs/program.ts'
+import { findSession } from '../../sessions/session-access.ts'
 import { callerInSession } from '../client-request/caller-in-session.ts'
 import type { AcceptedTurn, TurnRequest } from '../client-request/handle-client-request.ts'
 import { userMessagesIn } from '../client-request/transcript.ts'
@@ -91,10 +92,9 @@ async function isWithoutHistory(call: RouteCall<ChatRequest>, sessionId: string,
   const { services, body } = call
   const [first, second] = body.messages
   if (first?.id !== undefined || second !== undefined) return false
-  const { owner } = await callerInSession(call, sessionId, program)
-  const info = await services.manager.getInfo(sessionId)
-  if (info === null || info.principal !== owner) return false
-  return userMessagesIn((await services.runtime.view(sessionId)).view).length > 1
+  const info = await findSession(services, await callerInSession(call, sessionId, program), sessionId)
+  if (info === null) return false
+  return userMessagesIn((await services.runtime.view(info.streamId)).view).length > 1
 }
 
 /** The data that an application sends along. */

@@ -4,13 +4,14 @@ import { HIDDEN_EXTENSION } from '@millrace/dialects/internal'
 import { chatMessagesOf, type MuiEvent, muiDialect } from '@millrace/dialects/mui'
 import { type ChatRequest, ChatRequestSchema, clientRequestOf, HistorySchema } from '@millrace/dialects/mui/schemas'
 import { type Json, messageIdOf, type View } from '@millrace/protocol'
+import type { Run } from '@millrace/runtime'
 import { json } from '../../http/reply.ts'
 import { RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { optionalName, optionalText } from '../../routing/schemas.ts'
 import { programNamed, sessionOf } from '../../runs/program.ts'
 import { activeRunId } from '../../runs/target-run.ts'
 import { MAX_MESSAGES, messagePageOf } from '../../sessions/message-page.ts'
-import { assertSameSession } from '../../sessions/session-access.ts'
+import { assertSameSession, findSession } from '../../sessions/session-access.ts'
 import { eventPositionIn } from '../run-stream/event-position.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
 import { replyWithRequestedRun } from '../run-stream/reply-with-requested-run.ts'
@@ -71,7 +72,7 @@ export const mui = [
     handle: async call => {
       const { query, request } = call
       const after = eventPositionIn('after', query.after ?? request.headers.get('last-event-id'))
-      const encoder = (runId: string) => muiDialect.encoder({ runId })
+      const encoder = ({ runId }: Run) => muiDialect.encoder({ runId })
       return replyWithRun(call, { sessionId: sessionOf(call), named: query.run, encoder, dialectFormat, after })
     },
   }),
@@ -89,13 +90,14 @@ export const mui = [
       const { services, caller, query } = call
       const { manager } = services
       const sessionId = sessionOf(call)
-      const info = await manager.getInfo(sessionId)
-      if (info === null || info.principal !== caller.owner) return json(200, { messages: [], hasMore: false })
-      const { view, ticket } = await manager.view(sessionId)
-      await assertSameSession(manager, sessionId, info)
+      const info = await findSession(services, caller, sessionId)
+      if (info === null) return json(200, { messages: [], hasMore: false })
+      const { streamId } = info
+      const { view, ticket } = await manager.view(streamId)
+      await assertSameSession(manager, info)
       const { page, ...paged } = messagePageOf(view, { ...query, messages: query.messages ?? PAGE })
       const pageMessages = paged.view?.messages ?? ('messages' in paged ? paged.messages : [])
-      const messages = await withInlineBlobs(call, sessionId, pageMessages)
+      const messages = await withInlineBlobs(call, streamId, pageMessages)
       const open = activeRunId(ticket)
       return json(200, {
         messages: chatMessagesOf({ ...view, messages }),

@@ -40,13 +40,17 @@ const MAX_TOKEN_LENGTH = 512
 /** Checks that the log still contains a client's position (law 2). @throws `TruncatedError` */
 export async function assertPositionInLog(
   manager: StreamManager,
-  sessionId: string,
   identity: SessionIdentity,
   { cursor }: EventPosition,
 ): Promise<void> {
   if (cursor === undefined) return
   assertIncarnation(identity, decodeCursor(cursor))
-  const reader = manager.readBatches(sessionId, { after: cursor, includeDiscarded: true, follow: true, pageBytes: 1 })
+  const reader = manager.readBatches(identity.streamId, {
+    after: cursor,
+    includeDiscarded: true,
+    follow: true,
+    pageBytes: 1,
+  })
   try {
     await reader.nextAvailable()
   } finally {
@@ -57,11 +61,11 @@ export async function assertPositionInLog(
 /** Checks that the start of a run is not trimmed. @throws `session_trimmed` */
 export async function assertRunNotTrimmed(
   manager: StreamManager,
-  { sessionId, runId, requestedAt = 0 }: Run,
+  { sessionId: streamId, runId, requestedAt = 0 }: Run,
 ): Promise<void> {
-  const { floor = 0 } = (await manager.getInfo(sessionId)) ?? {}
+  const { floor = 0 } = (await manager.getInfo(streamId)) ?? {}
   if (requestedAt >= floor) return
-  const { view } = await manager.view(sessionId)
+  const { view } = await manager.view(streamId)
   const request = view.requests.find(request => request.runId === runId)
   const run = view.runs.find(run => run.runId === runId)
   const from = Math.max(request?.at ?? 0, (run?.at ?? 0) - 1)

@@ -9,7 +9,7 @@ import type { RouteCall } from '../../routing/route.ts'
  */
 export async function withInlineBlobs(
   { services: { manager, limits }, replyBytes }: Pick<RouteCall, 'services' | 'replyBytes'>,
-  sessionId: string,
+  streamId: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const bytes = inlineBytesOf(messages)
@@ -21,7 +21,7 @@ export async function withInlineBlobs(
     if (!message.parts.some(({ blobs }) => blobs)) inlined.push(message)
     else {
       const parts: Part[] = []
-      for (const part of message.parts) parts.push(await withInlineValues(manager, sessionId, part))
+      for (const part of message.parts) parts.push(await withInlineValues(manager, streamId, part))
       inlined.push({ ...message, parts })
     }
   }
@@ -49,14 +49,14 @@ function inlineBytesOf(messages: readonly Message[]): number {
   return sum
 }
 
-async function withInlineValues(manager: StreamManager, sessionId: string, part: Part): Promise<Part> {
+async function withInlineValues(manager: StreamManager, streamId: string, part: Part): Promise<Part> {
   const { blobs, ...rest } = part
   if (blobs === undefined) return part
   const values: Record<string, Json> = {}
   for (const [pointer, { hash }] of Object.entries(blobs)) {
-    const bytes = await manager.blob(sessionId, hash)
+    const bytes = await manager.blob(streamId, hash)
     if (bytes === undefined)
-      throw new LogError('absent', `blob ${hash}: expected it in the store of session ${sessionId}, found none`)
+      throw new LogError('absent', `blob ${hash}: expected it in the store of session ${streamId}, found none`)
     const isProgress = pointer === '/output' && 'progress' in part
     values[isProgress ? 'progress' : pointer.slice(1)] = JSON.parse(Buffer.from(bytes).toString())
   }

@@ -1,6 +1,7 @@
 // Streams a run in a dialect, up to its end or pause, with backpressure, from its start or from a position.
 
 import type { DecodedChunk, Encoder, EndStatus } from '@millrace/dialects'
+import { sessionIdOf } from '@millrace/log'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { MAIN_LANE } from '@millrace/protocol/internal'
 import { type Run, RunError } from '@millrace/runtime'
@@ -57,7 +58,8 @@ export async function streamRun<Event>(
 ): Promise<StreamReply> {
   const { services, request } = call
   const { run, dialectFormat, action = call.action, program } = options
-  const { sessionId, runId } = run
+  const { runId } = run
+  const sessionId = sessionIdOf(run.sessionId)
   const release = options.release ?? services.limiter.acquireStream(caller.principal)
   try {
     await assertStreamable(services, options)
@@ -83,7 +85,7 @@ async function assertStreamable<Event>(
   { manager }: Services,
   { run, identity, after }: RunStreamOptions<Event>,
 ): Promise<void> {
-  if (after) await assertPositionInLog(manager, run.sessionId, identity, after)
+  if (after) await assertPositionInLog(manager, identity, after)
   // A client that just answered continues with the entries that are left.
   if (after === undefined || after.cursor !== undefined) await assertRunNotTrimmed(manager, run)
 }
@@ -149,19 +151,19 @@ class RunStream<Event> {
     }
     // No status seen: the run ended before the first entry that is left.
     if (status === undefined) ({ status } = await run.result({ signal }))
-    if (!isVerified) await assertSameSession(this.#services.manager, run.sessionId, identity)
+    if (!isVerified) await assertSameSession(this.#services.manager, identity)
     return status
   }
 
   /** Writes the entries of a window. Returns whether the connection is still open. */
   async #writeWindow({ first, last, entries }: EntryWindow, id: string): Promise<boolean> {
     const { manager } = this.#services
-    const { sessionId } = this.#options.run
+    const { sessionId: streamId } = this.#options.run
     const range = { first, last, id }
     for (const entry of entries) {
       const prepared = this.#options.beforeEntry?.(entry)
       if (prepared) await prepared
-      this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(sessionId, entry) : entry, range)
+      this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(streamId, entry) : entry, range)
       // Entries can be large, and their events several times larger.
       if (this.#text.length >= PAGE_BYTES && !(await this.#flush())) return false
     }

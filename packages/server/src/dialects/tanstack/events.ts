@@ -15,7 +15,7 @@ import { json, type Reply } from '../../http/reply.ts'
 import type { RouteCall } from '../../routing/route.ts'
 import { programNamed } from '../../runs/program.ts'
 import { activeRunId, knownRun } from '../../runs/target-run.ts'
-import { requireSession } from '../../sessions/session-access.ts'
+import { findSession, requireSession } from '../../sessions/session-access.ts'
 import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
 import { CONTENT_TYPES, type Format } from '../../stream/format.ts'
 import { callerInSession } from '../client-request/caller-in-session.ts'
@@ -54,7 +54,7 @@ export async function replyWithEvents(call: RouteCall<RunAgentInput, EventsQuery
     // A client that resumes from an unknown position has lost data: its request is refused before anything is done.
     if (position) {
       const identity = await requireSession(services, await callerInSession(call, sessionId, program), sessionId)
-      await assertPositionInLog(services.manager, sessionId, identity, position)
+      await assertPositionInLog(services.manager, identity, position)
     }
     const turn = (await stopCancelledRun(call, body, program)) ?? (await handleClientRequest(call, turnRequest))
     const options = { echo, results, asks, isContinued: position !== undefined } as const
@@ -83,7 +83,7 @@ export async function readOrJoin(call: RouteCall<undefined, EventsQuery>): Promi
     positionOf('Last-Event-ID', request.headers.get('last-event-id')) ?? positionOf('offset', offset ?? null)
   const caller = await callerInSession(call, sessionId)
   const identity = await requireSession(services, caller, checkSessionId(sessionId))
-  const run = await knownRun(services, sessionId, runId)
+  const run = await knownRun(services, identity, runId)
   const echo = { threadId: sessionId, runId: query.runId }
   const { action } = call
   return eventsReply(call, { run, caller, identity, action, after: position }, format, {
@@ -99,11 +99,10 @@ async function sessionReply(call: RouteCall<undefined, EventsQuery>): Promise<Re
   negotiate(request.headers.get('accept'), ['json'])
   const sessionId = checkSessionId(threadId)
   const caller = await callerInSession(call, sessionId)
-  const info = await services.manager.getInfo(sessionId)
-  // A session of another owner looks like one that does not exist.
-  if (info === null || info.principal !== caller.owner)
-    return json(200, { messages: [], activeRun: null, interrupts: null })
-  const { view, ticket } = await services.runtime.view(sessionId)
+  const info = await findSession(services, caller, sessionId)
+  if (info === null) return json(200, { messages: [], activeRun: null, interrupts: null })
+  const { streamId } = info
+  const { view, ticket } = await services.runtime.view(streamId)
   const runId = activeRunId(ticket)
   const name = runId === undefined ? undefined : runNameIn(sessionId, runId)
   // Clients run their tools only when the stream tells them, so they join a run that waits for a client tool.
@@ -113,7 +112,7 @@ async function sessionReply(call: RouteCall<undefined, EventsQuery>): Promise<Re
   const isActive = name !== undefined && pending.length === 0
   // The messages of the active run come with its stream.
   const listed = isActive ? view.messages.filter(message => message.runId !== runId) : view.messages
-  const messages = await withInlineBlobs(call, sessionId, listed)
+  const messages = await withInlineBlobs(call, streamId, listed)
   const { output } = view
   return json(200, {
     messages: tanstackMessagesOf({ messages, ...(!isActive && output !== undefined && { output }) }),
@@ -130,13 +129,13 @@ function eventsReply(
 ): Promise<Reply> {
   const { run } = turn
   const { manager } = call.services
-  const { sessionId, runId } = run
+  const { sessionId: streamId, runId } = run
   const encoder = new TanstackAgUiEncoder({ ...options, runId })
   // The client has the earlier messages. They are sent again only after a rewind.
   const loadEarlierMessages = (sequence: number) =>
     unlessTrimmed(async () => {
-      const { view } = await manager.view(sessionId, sequence - 1)
-      const messages = await whileStreaming(call, counted => withInlineBlobs(counted, sessionId, view.messages))
+      const { view } = await manager.view(streamId, sequence - 1)
+      const messages = await whileStreaming(call, counted => withInlineBlobs(counted, streamId, view.messages))
       encoder.setBefore({ messages: aguiMessagesOf({ messages }), isNew: false })
     })
   const beforeEntry = ({ chunk, sequence, origin }: Entry) =>
