@@ -1,20 +1,23 @@
 // `node scripts/worker-sources.ts [--check]`: writes each worker thread as one string. With `--check` it fails if a string is
 // stale. A bundled application has no worker file, so it starts the worker from this string.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { buildSync } from 'esbuild'
 import { root } from './command.ts'
 
-/** Folders with a `worker.ts`, and what that is the worker of. */
+/** The files of workers, and what they are the worker of. */
 const workers: Readonly<Record<string, string>> = {
-  'packages/log/src/stores/sqlite': 'the SQLite store',
-  'packages/runtime/src/schema': 'the schema checks',
+  'packages/log/src/stores/sqlite/worker.ts': 'the SQLite store',
+  'packages/log/src/stores/sqlite/heartbeat-worker.ts': 'the heartbeat of the SQLite store',
+  'packages/log/src/stores/redis/heartbeat-worker.ts': 'the heartbeat of the Redis store',
+  'packages/log/src/stores/postgres/heartbeat-worker.ts': 'the heartbeat of the Postgres store',
+  'packages/runtime/src/schema/worker.ts': 'the schema checks',
 }
 
-for (const [folder, owner] of Object.entries(workers)) {
-  const file = `${folder}/worker-source.ts`
+for (const [entry, owner] of Object.entries(workers)) {
+  const file = entry.replace(/\.ts$/, '-source.ts')
   const { outputFiles } = buildSync({
-    entryPoints: [join(root, folder, 'worker.ts')],
+    entryPoints: [join(root, entry)],
     bundle: true,
     write: false,
     platform: 'node',
@@ -26,7 +29,7 @@ for (const [folder, owner] of Object.entries(workers)) {
     legalComments: 'none',
     logLevel: 'silent',
   })
-  const written = `// Written by scripts/worker-sources.ts from worker.ts.
+  const written = `// Written by scripts/worker-sources.ts from ${basename(entry)}.
 
 /** The worker of ${owner} with all that it imports, as a script. */
 export const WORKER_SOURCE: string = ${JSON.stringify(outputFiles[0]?.text.trimEnd())}

@@ -4,6 +4,7 @@ import { LogError } from '../store/log-error.ts'
 import type { LogStore } from '../store/log-store.ts'
 import { systemTimers, type Timers } from '../store/timers.ts'
 import { nameProblem } from '../ticket/name-problem.ts'
+import { LeaseTerms } from '../write/lease-terms.ts'
 import { MIN_ENTRY_BYTES } from '../write/slot.ts'
 import type { WriterSettings } from '../write/writer.ts'
 
@@ -18,11 +19,24 @@ export interface StreamManagerOptions {
    */
   readonly owner?: string
   /**
-   * Duration of a lease, in ms. Writers renew it after a third of this time.
+   * Duration of a lease, in ms. It is renewed after a third of this time. Another process takes over after it.
    *
-   * @default 30000
+   * @default 3000 if the store has a heartbeat, otherwise 30000
    */
   readonly leaseMs?: number
+  /**
+   * How long the heartbeat of the store renews leases while the event loop is blocked, in ms. After it another process takes
+   * over.
+   *
+   * @default 120000
+   */
+  readonly maxBlockedMs?: number
+  /**
+   * Called once if the heartbeat of the store cannot renew leases. The event loop renews them from then on.
+   *
+   * @default a warning of the process
+   */
+  readonly onHeartbeatFailed?: (error: Error) => void
   /**
    * Minimum time between two appends of deltas, in ms. Deltas that arrive meanwhile share the next append.
    *
@@ -65,11 +79,12 @@ export interface StreamManagerOptions {
 
 const DAY_MS = 86_400_000
 const MAX_BYTES = 2 ** 31 - 1
+const MIN_LEASE_MS = 100
 
-type NumericOption = Exclude<keyof WriterSettings, 'store' | 'timers'>
+type NumericOption = Exclude<keyof WriterSettings, 'store' | 'timers' | 'terms'> | 'maxBlockedMs'
 
 const RANGES: { readonly [K in NumericOption]: readonly [initial: number, min: number, max: number] } = {
-  leaseMs: [30_000, 100, DAY_MS],
+  maxBlockedMs: [120_000, 100, DAY_MS],
   coalesceMs: [16, 0, 60_000],
   retryTimeoutMs: [30_000, 0, DAY_MS],
   maxEntryBytes: [1024 * 1024, MIN_ENTRY_BYTES, MAX_BYTES],
@@ -85,8 +100,15 @@ export function settingsOf(options: StreamManagerOptions): WriterSettings {
     checkInteger(name, value, min, max)
     return [name, value]
   })
-  const { store, timers = systemTimers } = options
-  return { store, timers, ...(Object.fromEntries(amounts) as Record<NumericOption, number>) }
+  const { store, timers = systemTimers, leaseMs, onHeartbeatFailed = warnOfHeartbeat } = options
+  if (leaseMs !== undefined) checkInteger('leaseMs', leaseMs, MIN_LEASE_MS, DAY_MS)
+  const { maxBlockedMs, ...rest } = Object.fromEntries(amounts) as Record<NumericOption, number>
+  const terms = new LeaseTerms({ store, timers, leaseMs, maxBlockedMs, onHeartbeatFailed })
+  return { store, timers, terms, ...rest }
+}
+
+function warnOfHeartbeat({ message }: Error): void {
+  process.emitWarning(`the event loop renews the leases of millrace, the heartbeat failed: ${message}`)
 }
 
 /** @throws LogError `invalid` if a number is not an integer in its range. */

@@ -11,6 +11,9 @@
 // guest's.
 
 import type { Cursor, TruncatedFrame, UnprovenCursor } from '@millrace/protocol'
+import type { Heartbeat } from './heartbeat.ts'
+
+export type { Heartbeat, HeldLease, KeptLease } from './heartbeat.ts'
 
 /** The content of one append: the JSON text of an array with `count` elements. The store does not parse it. */
 export interface Batch {
@@ -295,6 +298,11 @@ export interface LogStore {
     epoch: string,
     ttlMs: number,
   ): Promise<{ readonly until: number; readonly clock: number } | undefined>
+  /**
+   * The heartbeat of this handle, the same at every call: it renews leases while the event loop is blocked, in a thread
+   * with its own connection. `close` ends it. Without this method the event loop renews the leases, and they are longer.
+   */
+  heartbeat?(): Heartbeat
   /** Ends this epoch and its lease. Does nothing for another epoch. */
   release(streamId: string, epoch: string): Promise<void>
   /**

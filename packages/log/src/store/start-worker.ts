@@ -2,8 +2,10 @@ import type { Worker, WorkerOptions } from 'node:worker_threads'
 
 /** The code of a worker thread. */
 export interface WorkerCode {
-  /** `import.meta.url` of a module beside `worker.ts`. Undefined in the CommonJS output of some bundlers. */
+  /** `import.meta.url` of a module beside the worker's file. Undefined in the CommonJS output of some bundlers. */
   readonly url: string | undefined
+  /** The worker's file. @default 'worker.ts' */
+  readonly file?: string
   /** The worker as one script, written by `scripts/worker-sources.ts`. */
   readonly source: string
 }
@@ -13,12 +15,12 @@ export interface WorkerCode {
  * beside it.
  * @throws {Error} if the platform has no worker threads.
  */
-export function startWorker({ url, source }: WorkerCode, options: WorkerOptions): Worker {
+export function startWorker({ url, file = 'worker.ts', source }: WorkerCode, options: WorkerOptions): Worker {
   // Bundlers look for the file of a worker where `Worker` is imported.
   const { Worker } = process.getBuiltinModule('node:worker_threads')
   // Flags of the process, such as a loader or an inspector, do not apply to the worker.
   if (!url?.endsWith('.ts')) return new Worker(source, { ...options, execArgv: [], eval: true })
-  return new Worker(new URL(url.replace(/[^/]*$/, 'worker.ts')), {
+  return new Worker(new URL(url.replace(/[^/]*$/, file)), {
     ...options,
     execArgv: ['--conditions=@millrace/source'],
   })

@@ -1,3 +1,4 @@
+import { findDriver, loadDriver } from '../store/driver-package.ts'
 import { LogError } from '../store/log-error.ts'
 import type { LogStore } from '../store/log-store.ts'
 import { memoryStore } from './memory/memory-store.ts'
@@ -38,38 +39,23 @@ export async function openStore(url: string): Promise<LogStore> {
     case 'redis':
     case 'rediss': {
       const { createRedisStore } = await import('./redis/redis-store.ts')
-      return createRedisStore(loadDriver<RedisDriver>('redis', scheme), { url: `${scheme}:${rest}` })
+      return createRedisStore(driverOf<RedisDriver>('redis', scheme), { url: `${scheme}:${rest}` })
     }
     case 'postgres':
     case 'postgresql': {
       const { createPostgresStore } = await import('./postgres/postgres-store.ts')
-      return createPostgresStore(loadDriver<PostgresDriver>('pg', scheme), { url: `${scheme}:${rest}` })
+      return createPostgresStore(driverOf<PostgresDriver>('pg', scheme), { url: `${scheme}:${rest}` })
     }
   }
 }
 
 /**
- * Loads the package of a driver, which an application installs if it uses that store. No bundler follows this: the package
- * is looked for when it is needed, from this file, then from the working directory. An application that wants the driver in
- * its bundle imports `@millrace/log/redis` or `@millrace/log/postgres`.
+ * Loads the package of a driver. An application that wants the driver in its bundle imports `@millrace/log/redis` or
+ * `@millrace/log/postgres`.
  */
-function loadDriver<Driver>(name: string, scheme: string): Driver {
-  const { createRequire } = process.getBuiltinModule('node:module')
-  // In the output of a bundler this is undefined, or the path of a file on the machine that built it.
-  const here: string | undefined = import.meta.url
-  for (const from of [here, `${process.cwd()}/`]) {
-    const load = from === undefined ? undefined : createRequire(from)
-    if (load && isInstalled(name, load)) return load(name) as Driver
-  }
+function driverOf<Driver>(name: string, scheme: string): Driver {
+  const path = findDriver(name)
+  if (path !== undefined) return loadDriver<Driver>(path)
   const message = `openStore: ${scheme}: needs the package ${name}, which is not installed: run npm install ${name}`
   throw new LogError('invalid', message)
-}
-
-function isInstalled(name: string, load: NodeJS.Require): boolean {
-  try {
-    load.resolve(name)
-    return true
-  } catch {
-    return false
-  }
 }

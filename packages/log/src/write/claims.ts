@@ -48,7 +48,8 @@ export class Claims {
 
   async #claim(streamId: string, takeover: boolean, begin: Begin): Promise<Writer> {
     this.#mustBeOpen()
-    const { store, timers, leaseMs } = this.#settings
+    const { store, timers, terms } = this.#settings
+    const { leaseMs } = terms
     const askedAt = timers.now()
     // A name for this claim only, so that a retry recognises its own claim when the answer was lost.
     const name = `${this.#owner}#${randomName()}`
@@ -71,7 +72,7 @@ export class Claims {
         throw new LogError('absent', `the log ${streamId} was removed after it was claimed: create it again`)
       const cursor = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
       const ticket = ticketOf(page.ticket)
-      const claimed = { streamId, epoch, cursor, ticket, version: page.version, askedAt }
+      const claimed = { streamId, epoch, cursor, ticket, version: page.version, leaseMs, askedAt }
       const { origin, preamble } = await begin(ticket, cursor)
       this.#mustBeOpen()
       const writer = new Writer(claimed, origin, this.#settings, preamble, closed => {

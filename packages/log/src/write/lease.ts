@@ -1,35 +1,63 @@
+import type { KeptLease } from '../store/heartbeat.ts'
 import type { LogStore } from '../store/log-store.ts'
-import type { Timers } from '../store/timers.ts'
+import type { LeaseTerms } from './lease-terms.ts'
 
-/** A lease on a log that renews itself three times in its duration, until it is lost or released. */
+/** The lease of a claim. */
+export interface ClaimedLease {
+  readonly streamId: string
+  readonly epoch: string
+  /** Duration, in ms. */
+  readonly leaseMs: number
+  /** The time just before the claim, by the timers of the terms. */
+  readonly askedAt: number
+}
+
+/** How often per lease the event loop renews it, or checks that the heartbeat does. */
+const CHECKS_PER_LEASE = 3
+/**
+ * The event loop renews a lease itself if less than this part of its duration is left. More than an interval between two
+ * checks, so that it does not expire before the next one. Less than what a heartbeat leaves, which renews it at two thirds.
+ */
+const NEGLECTED = 0.55
+/** How often per lease a failed renewal is tried again. */
+const RETRIES_PER_LEASE = 10
+
+/**
+ * A lease on a log that is renewed until it is lost or released: by the heartbeat of the store if there is one, and by the
+ * event loop otherwise. The event loop also renews what the heartbeat neglects.
+ */
 export class Lease {
-  readonly #renew: () => ReturnType<LogStore['renew']>
-  readonly #timers: Timers
-  readonly #ms: number
+  readonly #store: LogStore
+  readonly #terms: LeaseTerms
+  readonly #claimed: ClaimedLease
   readonly #onLost: () => void
+  readonly #kept: KeptLease | undefined
+  /** Until when the lease is valid by the renewals of the event loop. */
   #until: number
   #cancel: (() => void) | undefined
   #renewed: PromiseWithResolvers<void> | undefined
 
-  /** `askedAt`: the time just before the claim, by the same timers. */
-  constructor(
-    renew: () => ReturnType<LogStore['renew']>,
-    timers: Timers,
-    ms: number,
-    askedAt: number,
-    onLost: () => void,
-  ) {
-    this.#renew = renew
-    this.#timers = timers
-    this.#ms = ms
-    this.#until = askedAt + ms
+  constructor(store: LogStore, terms: LeaseTerms, claimed: ClaimedLease, onLost: () => void) {
+    const { streamId, epoch, leaseMs, askedAt } = claimed
+    this.#store = store
+    this.#terms = terms
+    this.#claimed = claimed
     this.#onLost = onLost
-    this.#schedule(ms / 3)
+    this.#until = askedAt + leaseMs
+    this.#kept = terms.heartbeat?.keep({
+      streamId,
+      epoch,
+      ttlMs: leaseMs,
+      maxBlockedMs: Math.max(terms.maxBlockedMs, leaseMs),
+      onLost: () => this.#lose(),
+      onRenewed: () => this.#notify(),
+    })
+    this.#schedule(leaseMs / CHECKS_PER_LEASE)
   }
 
   /** Whether the lease is certainly valid: counted from before the request, on this process's clock. */
   get isValid(): boolean {
-    return this.#cancel !== undefined && this.#timers.now() < this.#until
+    return this.#cancel !== undefined && this.#terms.timers.now() < this.#validUntil
   }
 
   /** Waits until the lease is certainly valid. Returns at once if it is, or if it has ended. */
@@ -42,9 +70,21 @@ export class Lease {
 
   /** Stops renewing. */
   stop(): void {
+    this.#kept?.stop()
     this.#cancel?.()
     this.#cancel = undefined
     this.#notify()
+  }
+
+  get #validUntil(): number {
+    // A heartbeat works only with the system's timers, whose clock is `performance.now()`.
+    return Math.max(this.#until, this.#kept?.until ?? this.#until)
+  }
+
+  #lose(): void {
+    if (this.#cancel === undefined) return
+    this.stop()
+    this.#onLost()
   }
 
   #notify(): void {
@@ -53,21 +93,29 @@ export class Lease {
   }
 
   #schedule(ms: number): void {
-    this.#cancel = this.#timers.after(ms, () => void this.#renewNow(), true)
+    this.#cancel = this.#terms.timers.after(ms, () => void this.#check(), true)
   }
 
-  async #renewNow(): Promise<void> {
-    const askedAt = this.#timers.now()
-    // A store that cannot be reached is retried soon: the lease may still be valid.
-    const renewed = await this.#renew().catch(() => null)
-    if (this.#cancel === undefined) return
-    if (renewed === undefined) {
-      this.stop()
-      this.#onLost()
+  async #check(): Promise<void> {
+    const { timers, heartbeat, leaseMs } = this.#terms
+    const { streamId, epoch } = this.#claimed
+    const isKept = this.#kept !== undefined && heartbeat !== undefined
+    const ms = isKept ? this.#claimed.leaseMs : leaseMs
+    this.#kept?.progress()
+    const askedAt = timers.now()
+    if (isKept && this.#validUntil - askedAt > ms * NEGLECTED) {
+      this.#schedule(ms / CHECKS_PER_LEASE)
       return
     }
-    if (renewed) this.#until = askedAt + this.#ms
-    this.#schedule(this.#ms / (renewed ? 3 : 10))
+    // A store that cannot be reached is retried soon: the lease may still be valid.
+    const renewed = await this.#store.renew(streamId, epoch, ms).catch(() => null)
+    if (this.#cancel === undefined) return
+    if (renewed === undefined) {
+      this.#lose()
+      return
+    }
+    if (renewed) this.#until = askedAt + ms
+    this.#schedule(ms / (renewed ? CHECKS_PER_LEASE : RETRIES_PER_LEASE))
     if (renewed) this.#notify()
   }
 }

@@ -15,7 +15,8 @@ import { Drafts } from './drafts.ts'
 import type { Write, WriteOptions } from './lane.ts'
 import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
 import { lastCheckpoint } from './last-checkpoint.ts'
-import { Lease } from './lease.ts'
+import { type ClaimedLease, Lease } from './lease.ts'
+import type { LeaseTerms } from './lease-terms.ts'
 import { PendingWrite } from './pending-write.ts'
 import { type Preamble, startsRun } from './preamble.ts'
 import { type AppendContent, appendContent } from './queue.ts'
@@ -38,7 +39,7 @@ import { WriteQueue } from './write-queue.ts'
 export interface WriterSettings {
   readonly store: LogStore
   readonly timers: Timers
-  readonly leaseMs: number
+  readonly terms: LeaseTerms
   readonly coalesceMs: number
   readonly retryTimeoutMs: number
   readonly maxEntryBytes: number
@@ -72,14 +73,14 @@ export class Writer {
   #closing: Promise<void> | undefined
 
   constructor(
-    claimed: Claimed & { readonly askedAt: number },
+    claimed: Claimed & ClaimedLease,
     origin: WriterOrigin,
     settings: WriterSettings,
     preamble: Preamble,
     onClose: (writer: Writer) => void,
   ) {
-    const { streamId, epoch, askedAt } = claimed
-    const { store, timers, leaseMs, retryTimeoutMs } = settings
+    const { streamId, epoch } = claimed
+    const { store, timers, terms, retryTimeoutMs } = settings
     this.streamId = streamId
     this.epoch = epoch
     this.#settings = settings
@@ -95,8 +96,7 @@ export class Writer {
         stop: error => this.#stop(error),
       },
     )
-    const renew = () => store.renew(streamId, epoch, leaseMs)
-    this.#lease = new Lease(renew, timers, leaseMs, askedAt, () => this.#stop(lostError('fenced', streamId)))
+    this.#lease = new Lease(store, terms, claimed, () => this.#stop(lostError('fenced', streamId)))
     this.#lanes = {
       write: (from, chunk, options) => this.#write(from, chunk, options),
       commit: (from, batch, options) => this.#commit(from, batch, options),

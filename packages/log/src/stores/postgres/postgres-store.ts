@@ -1,6 +1,7 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type pg from 'pg'
 import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl, listTokenError } from '../../store/checks.ts'
+import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   Accepted,
@@ -12,6 +13,7 @@ import type {
   Fork,
   ForkResult,
   GuestAppend,
+  Heartbeat,
   ListPage,
   LogStore,
   OldestPage,
@@ -25,6 +27,7 @@ import type {
 import { randomName } from '../../store/names.ts'
 import { AppendQueue } from './append-queue.ts'
 import { Database, type PostgresDriver } from './database.ts'
+import { postgresHeartbeat } from './heartbeat.ts'
 import { Listener } from './listener.ts'
 import { decodeName, encodeName, keyOf, longNameOf } from './name.ts'
 import { channelOf, Notifier, readPayload } from './notifier.ts'
@@ -127,6 +130,7 @@ export function createPostgresStore(driver: PostgresDriver, options: PostgresOpt
     schema,
     connectListener: listen === false ? undefined : () => new driver.Client(listening),
     synchronousCommit,
+    heartbeat: postgresHeartbeat(config, { schema, timeoutMs }),
   })
 }
 
@@ -165,6 +169,7 @@ interface PostgresStoreSettings {
   /** Creates the client that listens; undefined for none. */
   readonly connectListener: (() => pg.Client) | undefined
   readonly synchronousCommit: 'on' | 'off' | undefined
+  readonly heartbeat: HeartbeatThread
 }
 
 class PostgresStore implements LogStore {
@@ -177,11 +182,13 @@ class PostgresStore implements LogStore {
   readonly #appends: AppendQueue
   readonly #notifier: Notifier
   readonly #watchers: PostgresWatchers
+  readonly #heartbeat: HeartbeatThread
   #listener: Listener | undefined
   #closing: Promise<void> | undefined
 
-  constructor({ database, schema, connectListener, synchronousCommit }: PostgresStoreSettings) {
+  constructor({ database, schema, connectListener, synchronousCommit, heartbeat }: PostgresStoreSettings) {
     this.#database = database
+    this.#heartbeat = heartbeat
     this.#sql = statementsOf(quoteIdentifier(schema))
     this.#synchronousCommit = synchronousCommit ?? null
     this.#channel = channelOf(schema)
@@ -430,6 +437,10 @@ class PostgresStore implements LogStore {
     return Number(count)
   }
 
+  heartbeat(): Heartbeat {
+    return this.#heartbeat
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#end()
     return this.#closing
@@ -440,7 +451,7 @@ class PostgresStore implements LogStore {
     this.#watchers.close()
     await this.#database.settled()
     await this.#notifier.flushed()
-    await Promise.all([this.#database.end(), this.#listener?.stop()])
+    await Promise.all([this.#database.end(), this.#listener?.stop(), this.#heartbeat.close()])
   }
 
   #changed(streamId: string): void {

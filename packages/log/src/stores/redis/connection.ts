@@ -1,4 +1,5 @@
 import { LogError } from '../../store/log-error.ts'
+import { plainSettings } from '../../store/plain-settings.ts'
 import { isUnknownScript } from './failure.ts'
 import type { Script } from './keys.ts'
 
@@ -43,6 +44,36 @@ export function serverOf(driver: RedisDriver, client: ClientSettings, timeoutMs:
   const name = 'path' in socket ? `${socket.path}` : nameOf(...hostAndPort(socket))
   const storeSettings = { ...settings(timeoutMs), socket: { ...socket, ...settings(timeoutMs).socket } }
   return { name, timeoutMs, driver, client: () => client.duplicate(storeSettings) as Client }
+}
+
+/** The settings of a client as plain data, for a connection of another thread. */
+export type PlainClientSettings = Pick<
+  NonNullable<Parameters<RedisDriver['createClient']>[0]>,
+  'url' | 'username' | 'password' | 'database' | 'socket'
+>
+
+/**
+ * The settings of a client.
+ *
+ * @throws Error if they cannot be copied to another thread.
+ */
+export function plainSettingsOf({ options = {} }: ClientSettings): PlainClientSettings {
+  const { url, username, password, database, credentialsProvider, socket = {} } = options as PlainClientSettings & {
+    readonly credentialsProvider?: unknown
+  }
+  const { reconnectStrategy: _, ...rest } = socket
+  const { credentialsProvider: __, ...plain } = plainSettings({
+    ...{ url, username, password, database, socket: rest },
+    credentialsProvider,
+  })
+  return Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined))
+}
+
+/** The server of settings that another thread has copied. */
+export function serverOfSettings(driver: RedisDriver, client: PlainClientSettings, timeoutMs: number): Server {
+  const own = settings(timeoutMs)
+  const all = { ...client, ...own, socket: { ...client.socket, ...own.socket } }
+  return { name: 'the heartbeat', timeoutMs, driver, client: () => driver.createClient(all as never) as Client }
 }
 
 const hostAndPort = (socket: { host?: unknown; port?: unknown }) => [socket.host, socket.port] as const

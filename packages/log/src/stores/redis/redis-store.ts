@@ -1,5 +1,6 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl } from '../../store/checks.ts'
+import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
@@ -10,6 +11,7 @@ import type {
   Fork,
   ForkResult,
   GuestAppend,
+  Heartbeat,
   ListPage,
   LogStore,
   OldestPage,
@@ -24,6 +26,7 @@ import { APPEND, appendArguments, appendResult, PlainAppends } from './append.ts
 import {
   type ClientSettings,
   Connection,
+  plainSettingsOf,
   type RedisDriver,
   type Reply,
   type Server,
@@ -32,6 +35,7 @@ import {
 } from './connection.ts'
 import { failure } from './failure.ts'
 import { fork } from './fork.ts'
+import { redisHeartbeat } from './heartbeat.ts'
 import { Indexes } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, Keys, markOr, type Script } from './keys.ts'
 import { dueOf, listOf } from './listing.ts'
@@ -95,7 +99,8 @@ export function createRedisStore(
   { url = '', client, prefix = 'millrace:', timeoutMs = 5_000 }: RedisOptions,
 ): LogStore {
   const server = client ? serverOf(driver, client, timeoutMs) : serverAt(driver, url, timeoutMs)
-  return new RedisStore(server, new Keys(prefix))
+  const settings = () => (client ? plainSettingsOf(client) : { url })
+  return new RedisStore(server, new Keys(prefix), redisHeartbeat(settings, { prefix, timeoutMs }))
 }
 
 class RedisStore implements LogStore {
@@ -107,10 +112,12 @@ class RedisStore implements LogStore {
   readonly #indexes: Indexes
   readonly #watchers: RedisWatchers
   readonly #inFlight = new Set<Promise<unknown>>()
+  readonly #heartbeat: HeartbeatThread
   #closed = false
 
-  constructor(server: Server, keys: Keys) {
+  constructor(server: Server, keys: Keys, heartbeat: HeartbeatThread) {
     this.#server = server
+    this.#heartbeat = heartbeat
     this.#keys = keys
     this.#connection = new Connection(server)
     this.#plain = new PlainAppends(this.#connection, keys, {
@@ -365,10 +372,14 @@ class RedisStore implements LogStore {
     })
   }
 
+  heartbeat(): Heartbeat {
+    return this.#heartbeat
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#plain.flush()
-    const watchersClosed = this.#watchers.close()
+    const watchersClosed = Promise.all([this.#watchers.close(), this.#heartbeat.close()])
     while (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight)
     await Promise.all([watchersClosed, this.#connection.close()])
   }

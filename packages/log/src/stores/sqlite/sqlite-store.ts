@@ -17,6 +17,7 @@ import type {
   Fork,
   ForkResult,
   GuestAppend,
+  Heartbeat,
   ListPage,
   LogStore,
   OldestPage,
@@ -28,6 +29,8 @@ import type {
 } from '../../store/log-store.ts'
 import { LIST_START, parseListToken } from './list.ts'
 import { OLDEST_START, parseOldestToken } from './list-oldest.ts'
+import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
+import { sqliteHeartbeat } from './heartbeat.ts'
 import type { FileOptions, LogFile } from './log-file.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
@@ -116,8 +119,10 @@ class SqliteStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #runner: Runner
   readonly #watchers: SqliteWatchers
+  readonly #heartbeat: HeartbeatThread
 
   constructor(options: FileOptions, clock: () => number) {
+    this.#heartbeat = sqliteHeartbeat(options)
     this.#runner = new Runner(options, clock)
     this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))
   }
@@ -265,10 +270,14 @@ class SqliteStore implements LogStore {
     return count
   }
 
+  heartbeat(): Heartbeat {
+    return this.#heartbeat
+  }
+
   async close(): Promise<void> {
-    const closed = this.#runner.close()
+    const closed = [this.#runner.close(), this.#heartbeat.close()]
     this.#watchers.close()
-    await closed
+    await Promise.all(closed)
   }
 
   #isLarge(streamId: string): boolean {

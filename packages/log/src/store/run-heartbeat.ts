@@ -1,0 +1,138 @@
+// The loop of a heartbeat's thread: renews all leases that are due in few statements, while the event loop of the
+// process makes progress.
+
+import type { MessagePort } from 'node:worker_threads'
+import type { HeartbeatAnswer, HeartbeatRequest, ThreadLease } from './heartbeat-messages.ts'
+
+/** Maximum number of leases in one statement. */
+export const MAX_LEASES_PER_STATEMENT = 200
+
+/**
+ * After so many failures before the first success the thread ends, since its connection will not work. Failures after a
+ * success are those of the store.
+ */
+const MAX_FIRST_FAILURES = 20
+
+/** The thread's own connection to a store. */
+export interface LeaseRenewer {
+  /** Renews leases. Returns for each whether the log still has this epoch. */
+  renew(leases: readonly ThreadLease[]): Promise<readonly boolean[]>
+  /** Closes the connection. */
+  close(): Promise<void>
+}
+
+interface BeatingLease {
+  readonly lease: ThreadLease
+  readonly until: BigInt64Array
+  /** When to renew it next, in ns by `process.hrtime`. */
+  nextAt: bigint
+}
+
+/** Renews leases until the port gets `close`. `progress` is shared with the event loop. */
+export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, renewer: LeaseRenewer): void {
+  const leases = new Map<number, BeatingLease>()
+  const counter = new Int32Array(progress)
+  let lastProgress = Atomics.load(counter, 0)
+  let progressAt = process.hrtime.bigint()
+  let timer: NodeJS.Timeout | undefined
+  let beating: Promise<void> | undefined
+  let isClosed = false
+  /** Failures before the first success; undefined after it. */
+  let firstFailures: number | undefined = 0
+
+  port.on('message', (request: HeartbeatRequest) => {
+    if (request.kind === 'keep') {
+      const { lease } = request
+      // It was claimed just now.
+      const nextAt = process.hrtime.bigint() + nsOf(lease.ttlMs / 3)
+      leases.set(lease.id, { lease, until: new BigInt64Array(lease.until), nextAt })
+      schedule()
+    } else if (request.kind === 'stop') {
+      leases.delete(request.id)
+    } else {
+      void close()
+    }
+  })
+
+  async function close(): Promise<void> {
+    isClosed = true
+    clearTimeout(timer)
+    await beating
+    await renewer.close()
+    port.close()
+  }
+
+  /** Schedules the next beat for the earliest lease. */
+  function schedule(): void {
+    if (beating !== undefined || isClosed) return
+    clearTimeout(timer)
+    let earliest: bigint | undefined
+    for (const { nextAt } of leases.values()) if (earliest === undefined || nextAt < earliest) earliest = nextAt
+    if (earliest === undefined) return
+    const ms = Math.max(0, Number(earliest - process.hrtime.bigint()) / 1e6)
+    timer = setTimeout(() => {
+      // An error ends the thread.
+      beating = beat().then(() => {
+        beating = undefined
+        schedule()
+      })
+    }, ms)
+  }
+
+  async function beat(): Promise<void> {
+    const due = dueLeases()
+    const answer = { lost: [] as number[], renewed: [] as number[] }
+    for (let i = 0; i < due.length && !isClosed; i += MAX_LEASES_PER_STATEMENT) {
+      await renew(due.slice(i, i + MAX_LEASES_PER_STATEMENT), answer)
+    }
+    if (answer.lost.length + answer.renewed.length > 0) port.postMessage(answer satisfies HeartbeatAnswer)
+  }
+
+  /** The leases to renew now. A lease that is due soon joins, so that leases of one duration are renewed together. */
+  function dueLeases(): BeatingLease[] {
+    const now = process.hrtime.bigint()
+    const found = Atomics.load(counter, 0)
+    if (found !== lastProgress) {
+      lastProgress = found
+      progressAt = now
+    }
+    return [...leases.values()].filter(each => {
+      const { ttlMs, maxBlockedMs } = each.lease
+      if (each.nextAt > now + nsOf(ttlMs / 9)) return false
+      if (now - progressAt <= nsOf(maxBlockedMs)) return true
+      // The event loop is blocked for too long: the lease ends, unless the event loop makes progress before.
+      each.nextAt = now + nsOf(ttlMs / 3)
+      return false
+    })
+  }
+
+  async function renew(due: readonly BeatingLease[], answer: { lost: number[]; renewed: number[] }): Promise<void> {
+    const askedAt = process.hrtime.bigint()
+    let isHeld: readonly boolean[]
+    try {
+      isHeld = await renewer.renew(due.map(({ lease }) => lease))
+      firstFailures = undefined
+    } catch (error) {
+      if (firstFailures !== undefined && ++firstFailures === MAX_FIRST_FAILURES) throw error
+      // The store is not available. It is tried again soon, since the leases may still be valid.
+      const now = process.hrtime.bigint()
+      for (const each of due) each.nextAt = now + nsOf(each.lease.ttlMs / 10)
+      return
+    }
+    const now = process.hrtime.bigint()
+    for (const [i, each] of due.entries()) {
+      const { id, ttlMs } = each.lease
+      if (!leases.has(id)) continue
+      if (!isHeld[i]) {
+        leases.delete(id)
+        answer.lost.push(id)
+        continue
+      }
+      if (Atomics.load(each.until, 0) <= now) answer.renewed.push(id)
+      Atomics.store(each.until, 0, askedAt + nsOf(ttlMs))
+      each.nextAt = askedAt + nsOf(ttlMs / 3)
+    }
+  }
+}
+
+const nsOf = (ms: number): bigint => BigInt(Math.round(ms * 1e6))

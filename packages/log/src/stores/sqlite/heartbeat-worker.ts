@@ -1,0 +1,43 @@
+// The thread that renews leases while the event loop is blocked, with its own connection to the file.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import type { HeartbeatData, ThreadLease } from '../../store/heartbeat-messages.ts'
+import { runHeartbeat } from '../../store/run-heartbeat.ts'
+import { renew } from './lease.ts'
+import { type FileOptions, LogFile } from './log-file.ts'
+
+/** How long a renewal waits for a lock of another connection, in ms. */
+const BUSY_TIMEOUT_MS = 1000
+/** The number of renewals after which a checkpoint runs. A renewal writes one page or two. */
+const RENEWALS_PER_CHECKPOINT = 1000
+
+const { connection, progress } = workerData as HeartbeatData<FileOptions>
+let file: LogFile | undefined
+let renewals = 0
+
+runHeartbeat(parentPort as NonNullable<typeof parentPort>, progress, {
+  async renew(leases) {
+    const found = renewAll(leases)
+    renewals += leases.length
+    if (renewals >= RENEWALS_PER_CHECKPOINT) checkpoint()
+    return found
+  },
+  async close() {
+    file?.close()
+  },
+})
+
+function renewAll(leases: readonly ThreadLease[]): boolean[] {
+  // A lost lease needs no flush to disk.
+  file ??= new LogFile({ ...connection, durability: 'normal' }, BUSY_TIMEOUT_MS)
+  const open = file
+  return open.transaction('write', () =>
+    leases.map(({ streamId, epoch, ttlMs }) => renew(open, Date.now(), streamId, epoch, ttlMs) !== undefined),
+  )
+}
+
+/** The event loop counts only its own writes, and may be blocked. */
+function checkpoint(): void {
+  renewals = 0
+  file?.row('PRAGMA wal_checkpoint(PASSIVE)')
+}

@@ -1,0 +1,57 @@
+import type { Heartbeat } from '../store/heartbeat.ts'
+import { LogError } from '../store/log-error.ts'
+import type { LogStore } from '../store/log-store.ts'
+import { systemTimers, type Timers } from '../store/timers.ts'
+
+/** Settings of the leases of a manager. */
+export interface LeaseSettings {
+  readonly store: LogStore
+  readonly timers: Timers
+  /** Duration of a lease, in ms; undefined for the default, which depends on how it is renewed. */
+  readonly leaseMs: number | undefined
+  /** How long leases are renewed while the event loop is blocked, in ms. */
+  readonly maxBlockedMs: number
+  /** Called once, when leases have to be renewed by the event loop because the heartbeat failed. */
+  readonly onHeartbeatFailed: (error: Error) => void
+}
+
+/** Default duration of a lease that a heartbeat renews, in ms. */
+export const HEARTBEAT_LEASE_MS = 3000
+/** Default duration of a lease that the event loop renews, in ms. It must outlast the event loop's longest task. */
+export const EVENT_LOOP_LEASE_MS = 30_000
+
+/** How long the leases of a manager are, and by what they are renewed. */
+export class LeaseTerms {
+  readonly timers: Timers
+  readonly maxBlockedMs: number
+  readonly #settings: LeaseSettings
+  #heartbeat: Heartbeat | undefined
+  #isOpen = false
+  #isReported = false
+
+  constructor(settings: LeaseSettings) {
+    this.#settings = settings
+    this.timers = settings.timers
+    this.maxBlockedMs = settings.maxBlockedMs
+  }
+
+  /** The heartbeat of the store; undefined if the event loop renews the leases. */
+  get heartbeat(): Heartbeat | undefined {
+    const { store, timers, onHeartbeatFailed } = this.#settings
+    // A heartbeat has its own clock, so it cannot follow another one.
+    if (!this.#isOpen && timers === systemTimers) this.#heartbeat = store.heartbeat?.()
+    this.#isOpen = true
+    const failure = this.#heartbeat?.failure
+    if (failure === undefined) return this.#heartbeat
+    if (!this.#isReported && !isClosed(failure)) onHeartbeatFailed(failure)
+    this.#isReported = true
+    return undefined
+  }
+
+  /** Duration of a lease from now on, in ms. */
+  get leaseMs(): number {
+    return this.#settings.leaseMs ?? (this.heartbeat ? HEARTBEAT_LEASE_MS : EVENT_LOOP_LEASE_MS)
+  }
+}
+
+const isClosed = (error: Error): boolean => error instanceof LogError && error.code === 'closed'
