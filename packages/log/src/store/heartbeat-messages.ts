@@ -25,8 +25,7 @@ export type HeartbeatRequest =
   | { readonly kind: 'stop'; readonly id: number }
   | { readonly kind: 'close' }
 
-/** The ids of leases that were lost, and of leases that were renewed after they had expired. */
-export interface HeartbeatAnswer {
-  readonly lost: readonly number[]
-  readonly renewed: readonly number[]
-}
+/** The thread reports once that it has started, then the ids of leases that were lost or renewed after they had expired. */
+export type HeartbeatAnswer =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'changed'; readonly lost: readonly number[]; readonly renewed: readonly number[] }

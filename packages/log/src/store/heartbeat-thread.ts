@@ -17,16 +17,23 @@ export class HeartbeatThread implements Heartbeat {
   #worker: Worker | undefined
   #lastId = 0
   #failure: Error | undefined
+  readonly #ready = Promise.withResolvers<void>()
+  #isReady = false
   #closed: Promise<void> | undefined
 
-  /** With an error in place of `start`, the thread cannot be started, for this reason. */
-  constructor(start: StartHeartbeat | Error) {
-    this.#start = typeof start === 'function' ? start : () => fail(start)
-    if (start instanceof Error) this.#failure = start
+  constructor(start: StartHeartbeat) {
+    this.#start = start
   }
 
   get failure(): Error | undefined {
     return this.#failure
+  }
+
+  async ready(): Promise<void> {
+    if (this.#isReady || !this.#tryStart()) return
+    // Without it, the process could end while the caller waits.
+    this.#worker?.ref()
+    await this.#ready.promise
   }
 
   keep(lease: HeldLease): KeptLease {
@@ -70,35 +77,50 @@ export class HeartbeatThread implements Heartbeat {
   }
 
   #send(request: HeartbeatRequest): void {
-    if (this.#failure !== undefined) return
+    if (this.#tryStart()) this.#worker?.postMessage(request)
+  }
+
+  /** Starts the thread unless it runs. Returns false after a failure. */
+  #tryStart(): boolean {
+    if (this.#failure !== undefined) return false
     try {
       this.#worker ??= this.#open()
-      this.#worker.postMessage(request)
+      return true
     } catch (error) {
       this.#onFailed(error as Error)
+      return false
     }
   }
 
   #open(): Worker {
     const worker = this.#start(this.#progress)
     worker.unref()
-    worker.on('message', ({ lost, renewed }: HeartbeatAnswer) => {
-      for (const id of renewed) this.#leases.get(id)?.onRenewed()
-      for (const id of lost) {
-        const lease = this.#leases.get(id)
-        this.#leases.delete(id)
-        lease?.onLost()
-      }
-    })
+    worker.on('message', (answer: HeartbeatAnswer) => this.#onAnswer(worker, answer))
     worker.on('error', error => this.#onFailed(error))
     worker.on('exit', () => this.#onFailed(new Error('the heartbeat thread ended')))
     return worker
+  }
+
+  #onAnswer(worker: Worker, answer: HeartbeatAnswer): void {
+    if (answer.kind === 'ready') {
+      this.#isReady = true
+      if (this.#closed === undefined) worker.unref()
+      this.#ready.resolve()
+      return
+    }
+    for (const id of answer.renewed) this.#leases.get(id)?.onRenewed()
+    for (const id of answer.lost) {
+      const lease = this.#leases.get(id)
+      this.#leases.delete(id)
+      lease?.onLost()
+    }
   }
 
   #onFailed(error: Error): void {
     this.#failure ??= error
     this.#worker = undefined
     this.#leases.clear()
+    this.#ready.resolve()
   }
 }
 
@@ -106,8 +128,4 @@ export class HeartbeatThread implements Heartbeat {
 function localTimeOf(sharedNs: bigint): number {
   if (sharedNs === 0n) return Number.NEGATIVE_INFINITY
   return performance.now() + Number(sharedNs - process.hrtime.bigint()) / 1e6
-}
-
-function fail(error: Error): never {
-  throw error
 }

@@ -31,6 +31,8 @@ export interface KeptLease {
 export interface Heartbeat {
   /** Why it cannot renew leases. Undefined while it can, as far as known. */
   readonly failure: Error | undefined
+  /** Resolves when it can renew leases, or has failed. Call it before a claim: the claimed lease may be short. */
+  ready(): Promise<void>
   /** Renews a lease from now on, until it is stopped or lost. */
   keep(lease: HeldLease): KeptLease
 }

@@ -53,6 +53,7 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
       void close()
     }
   })
+  port.postMessage({ kind: 'ready' } satisfies HeartbeatAnswer)
 
   async function close(): Promise<void> {
     isClosed = true
@@ -81,7 +82,7 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
 
   async function beat(): Promise<void> {
     const due = dueLeases()
-    const answer = { lost: [] as number[], renewed: [] as number[] }
+    const answer = { kind: 'changed' as const, lost: [] as number[], renewed: [] as number[] }
     for (let i = 0; i < due.length && !isClosed; i += MAX_LEASES_PER_STATEMENT) {
       await renew(due.slice(i, i + MAX_LEASES_PER_STATEMENT), answer)
     }

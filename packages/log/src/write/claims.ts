@@ -49,7 +49,7 @@ export class Claims {
   async #claim(streamId: string, takeover: boolean, begin: Begin): Promise<Writer> {
     this.#mustBeOpen()
     const { store, timers, terms } = this.#settings
-    const { leaseMs } = terms
+    const leaseMs = await terms.leaseOfClaim()
     const askedAt = timers.now()
     // A name for this claim only, so that a retry recognises its own claim when the answer was lost.
     const name = `${this.#owner}#${randomName()}`

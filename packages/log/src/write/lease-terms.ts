@@ -20,6 +20,9 @@ export const HEARTBEAT_LEASE_MS = 3000
 /** Default duration of a lease that the event loop renews, in ms. It must outlast the event loop's longest task. */
 export const EVENT_LOOP_LEASE_MS = 30_000
 
+/** How long a claim waits for a heartbeat that starts, in ms. */
+const MAX_START_MS = 5000
+
 /** How long the leases of a manager are, and by what they are renewed. */
 export class LeaseTerms {
   readonly timers: Timers
@@ -48,9 +51,28 @@ export class LeaseTerms {
     return undefined
   }
 
-  /** Duration of a lease from now on, in ms. */
-  get leaseMs(): number {
-    return this.#settings.leaseMs ?? (this.heartbeat ? HEARTBEAT_LEASE_MS : EVENT_LOOP_LEASE_MS)
+  /**
+   * The duration of the lease of a claim, in ms. Waits until the heartbeat can renew it, since code that blocks the event loop
+   * may be the next that runs.
+   */
+  async leaseOfClaim(): Promise<number> {
+    const isReady = await this.#isReady()
+    return this.#settings.leaseMs ?? (isReady ? HEARTBEAT_LEASE_MS : EVENT_LOOP_LEASE_MS)
+  }
+
+  /** The duration of a lease that the event loop renews, in ms. */
+  get eventLoopLeaseMs(): number {
+    return this.#settings.leaseMs ?? EVENT_LOOP_LEASE_MS
+  }
+
+  async #isReady(): Promise<boolean> {
+    const { heartbeat } = this
+    if (heartbeat === undefined) return false
+    const isLate = Promise.withResolvers<boolean>()
+    const cancel = this.timers.after(MAX_START_MS, () => isLate.resolve(true))
+    const isOver = await Promise.race([heartbeat.ready(), isLate.promise])
+    cancel()
+    return isOver !== true && this.heartbeat !== undefined
   }
 }
 

@@ -97,10 +97,10 @@ export class Lease {
   }
 
   async #check(): Promise<void> {
-    const { timers, heartbeat, leaseMs } = this.#terms
-    const { streamId, epoch } = this.#claimed
+    const { timers, heartbeat, eventLoopLeaseMs } = this.#terms
+    const { streamId, epoch, leaseMs } = this.#claimed
     const isKept = this.#kept !== undefined && heartbeat !== undefined
-    const ms = isKept ? this.#claimed.leaseMs : leaseMs
+    const ms = isKept ? leaseMs : eventLoopLeaseMs
     this.#kept?.progress()
     const askedAt = timers.now()
     if (isKept && this.#validUntil - askedAt > ms * NEGLECTED) {

@@ -41,7 +41,9 @@ class LivenessTrial {
 
   /** The pids of the executions of the tool so far. */
   get executions(): number[] {
-    return existsSync(this.#ledger) ? readFileSync(this.#ledger, 'utf8').trim().split('\n').map(Number) : []
+    if (!existsSync(this.#ledger)) return []
+    const lines = readFileSync(this.#ledger, 'utf8').split('\n')
+    return lines.filter(line => line !== '').map(Number)
   }
 
   /** Starts a process that drives runs. */
