@@ -64,7 +64,7 @@ export const leases: readonly ContractCase[] = [
       'appended 1..1',
       'an append after the lease has expired, before another claim',
     )
-    const next = await trial.writer(other, streamId)
+    const next = await trial.nextWriter(other, streamId)
     assertEqual(
       describeAppend(await late.append(batch('b'))),
       'fenced',

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
-import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
+import type { ClaimResult, LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { assertEqual, assertionError, assertPresent, codeOf } from './assert.ts'
 import type { StoreUnderTest } from './contract-case.ts'
@@ -91,6 +91,28 @@ export class Trial {
   async writer(store: LogStore, streamId: string, ttlMs = LONG_MS, takeover = false): Promise<ContractWriter> {
     const claim = await store.claim(streamId, this.name('owner'), ttlMs, takeover)
     if (claim.outcome !== 'claimed') throw assertionError(`claim: expected 'claimed', found '${claim.outcome}'`)
+    return this.#writerOf(store, streamId, claim)
+  }
+
+  /**
+   * Claims a log whose lease has expired. A store may answer `busy` at first, until it has seen the lease unchanged for its
+   * duration.
+   */
+  async nextWriter(store: LogStore, streamId: string): Promise<ContractWriter> {
+    let claim: ClaimResult | undefined
+    await this.until('a claim under an expired lease is not busy', async () => {
+      claim = await store.claim(streamId, this.name('owner'), LONG_MS, false)
+      return claim.outcome !== 'busy'
+    })
+    if (claim?.outcome !== 'claimed') throw assertionError(`claim: expected 'claimed', found '${claim?.outcome}'`)
+    return this.#writerOf(store, streamId, claim)
+  }
+
+  async #writerOf(
+    store: LogStore,
+    streamId: string,
+    claim: ClaimResult & { readonly outcome: 'claimed' },
+  ): Promise<ContractWriter> {
     const { head, mark, incarnation } = await this.head(store, streamId)
     return new ContractWriter(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
   }

@@ -286,7 +286,8 @@ export interface LogStore {
 
   /**
    * Takes the log for `ttlMs` ms under a new epoch, which fences every other. Returns `busy` while any owner has a live
-   * lease, unless `takeover`.
+   * lease, unless `takeover`. A store without a clock of its own may also return `busy` under an expired lease, until this
+   * handle has seen it unchanged for its duration.
    */
   claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult>
   /**

@@ -1,15 +1,43 @@
 import type { ClaimResult } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
+import type { LeaseRecord } from './lease-observer.ts'
 import type { LogFile } from './log-file.ts'
 
 const CLAIM = `
-UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ? WHERE id = ?`
+UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ?, ttl = ?, ttl_epoch = ? WHERE id = ?`
+const RENEW = 'UPDATE streams SET until = ?, ttl = ?, ttl_epoch = epoch WHERE name = ? AND epoch = ?'
+// A process of an earlier release does not write the duration.
+const LEASE = 's.epoch, s.until, CASE WHEN s.ttl_epoch = s.epoch THEN s.ttl END'
 // Null means any driver. It is searched like a program.
 const DUE = `
-SELECT s.name FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
+SELECT s.name, ${LEASE} FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
 WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
+const LEASED = `
+SELECT name, ${LEASE} FROM (
+  SELECT s.* FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
+  WHERE s.wake > ? AND s.wake <= ? ORDER BY s.wake LIMIT ?
+) s WHERE s.owner IS NOT NULL`
 
-/** Takes the log under a new epoch, which fences every other. */
+/** Leases that end later than this are not observed yet, in ms. The default lease is not longer. */
+const OBSERVED_AHEAD_MS = 30_000
+/** Maximum number of logs that a call of `due` looks at for their leases. */
+const MAX_LOOKED_AT = 1000
+
+type LeaseColumns = [epoch: string | null, until: number | null, ttlMs: number | null]
+
+/** A log and its lease. */
+export interface LeasedLog {
+  readonly streamId: string
+  readonly lease: LeaseRecord
+}
+
+/** The result of a claim, with the lease that is in the way. */
+export type SqliteClaim = ClaimResult & { readonly lease?: LeaseRecord }
+
+/**
+ * Takes the log under a new epoch, which fences every other. `expired` is a lease that has certainly expired, if it is
+ * unchanged.
+ */
 export function claim(
   file: LogFile,
   now: number,
@@ -17,17 +45,28 @@ export function claim(
   owner: string,
   ttlMs: number,
   takeover: boolean,
-): ClaimResult {
-  type Row = [id: number, epochs: number, owner: string | null, until: number | null]
-  const row = file.row<Row>('SELECT id, epochs, owner, until FROM streams WHERE name = ?', streamId)
+  expired: LeaseRecord | undefined,
+): SqliteClaim {
+  type Row = [id: number, epochs: number, owner: string | null, ...LeaseColumns]
+  const row = file.row<Row>(`SELECT s.id, s.epochs, s.owner, ${LEASE} FROM streams s WHERE s.name = ?`, streamId)
   if (row === undefined) return { outcome: 'absent' }
-  const [id, epochs, holder, leaseUntil] = row
-  if (holder !== null && leaseUntil !== null && leaseUntil > now && !takeover) {
-    return { outcome: 'busy', owner: holder, until: leaseUntil, clock: now }
+  const [id, epochs, holder, ...columns] = row
+  const lease = leaseOf(columns)
+  if (holder !== null && lease !== undefined && !takeover && isLive(lease, expired, now)) {
+    return { outcome: 'busy', owner: holder, until: lease.until, clock: now, lease }
   }
   const [epoch, until] = [`${epochs + 1}-${randomName()}`, now + ttlMs]
-  file.run(CLAIM, epochs + 1, epoch, owner, until, id)
+  file.run(CLAIM, epochs + 1, epoch, owner, until, ttlMs, epoch, id)
   return { outcome: 'claimed', epoch, until, clock: now }
+}
+
+function isLive(lease: LeaseRecord, expired: LeaseRecord | undefined, now: number): boolean {
+  if (lease.ttlMs === undefined) return lease.until > now
+  return lease.epoch !== expired?.epoch || lease.until !== expired.until
+}
+
+function leaseOf([epoch, until, ttlMs]: LeaseColumns): LeaseRecord | undefined {
+  return epoch === null || until === null ? undefined : { epoch, until, ttlMs: ttlMs ?? undefined }
 }
 
 /** Extends the lease, if the log still has this epoch and it was not released. */
@@ -39,7 +78,7 @@ export function renew(
   ttlMs: number,
 ): { until: number; clock: number } | undefined {
   const until = now + ttlMs
-  const renewed = file.run('UPDATE streams SET until = ? WHERE name = ? AND epoch = ?', until, streamId, epoch)
+  const renewed = file.run(RENEW, until, ttlMs, streamId, epoch)
   return renewed === 0 ? undefined : { until, clock: now }
 }
 
@@ -49,8 +88,25 @@ export function release(file: LogFile, _now: number, streamId: string, epoch: st
   return file.run(sql, streamId, epoch) > 0
 }
 
-/** Logs without a live lease whose ticket is due for one of these programs or for every driver. */
-export function due(file: LogFile, now: number, programs: readonly string[], limit: number): string[] {
+/**
+ * Logs whose ticket is due for one of these programs or for every driver, without a lease that is live by this clock. And
+ * leases of such logs, live or expired, so that the caller can observe them.
+ */
+export function due(
+  file: LogFile,
+  now: number,
+  programs: readonly string[],
+  limit: number,
+): { readonly due: readonly string[]; readonly leased: readonly LeasedLog[] } {
+  type Row = [streamId: string, ...LeaseColumns]
   const programsJson = JSON.stringify([null, ...new Set(programs)])
-  return Array.from(file.rows<[string]>(DUE, programsJson, now, Math.min(limit, 0xffff_ffff)), ([streamId]) => streamId)
+  const rows = Array.from(file.rows<Row>(DUE, programsJson, now, Math.min(limit, 0xffff_ffff)))
+  const leased = Array.from(file.rows<Row>(LEASED, programsJson, now, now + OBSERVED_AHEAD_MS, MAX_LOOKED_AT))
+  return {
+    due: rows.map(([streamId]) => streamId),
+    leased: [...rows, ...leased].flatMap(([streamId, ...columns]) => {
+      const lease = leaseOf(columns)
+      return lease === undefined ? [] : [{ streamId, lease }]
+    }),
+  }
 }

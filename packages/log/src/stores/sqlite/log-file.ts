@@ -3,7 +3,7 @@
 import { closeSync, openSync, statSync } from 'node:fs'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
-import { addMissingIndex, checkSchema, createSchema } from './schema.ts'
+import { addMissingColumns, addMissingIndex, checkSchema, createSchema } from './schema.ts'
 
 export interface FileOptions {
   readonly path: string
@@ -40,6 +40,7 @@ export class LogFile {
       db.exec('PRAGMA secure_delete = ON')
       if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
       if (schema === 'empty') createSchema(db)
+      addMissingColumns(db)
       addMissingIndex(db)
     } catch (error) {
       db.close()

@@ -39,6 +39,9 @@ CREATE TABLE streams (
   counter_last INTEGER,
   owner TEXT,
   until INTEGER,
+  -- The lease's duration, if a claim or a renewal of this epoch wrote it.
+  ttl INTEGER,
+  ttl_epoch TEXT,
   due INTEGER,
   program TEXT,
   wake INTEGER GENERATED ALWAYS AS (max(due, coalesce(until, due))) VIRTUAL,
@@ -112,6 +115,23 @@ export function createSchema(db: DatabaseSync): void {
   db.exec('BEGIN EXCLUSIVE')
   try {
     if (checkSchema(db) === 'empty') db.exec(TABLES)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/**
+ * Adds the columns that files of earlier releases lack. It is no new version of the schema: earlier releases can write such a
+ * file too. They leave the columns as they are, so a duration counts only with the epoch beside it.
+ */
+export function addMissingColumns(db: DatabaseSync): void {
+  const isMissing = () => db.prepare("SELECT 1 FROM pragma_table_info('streams') WHERE name = 'ttl'").get() === undefined
+  if (!isMissing()) return
+  db.exec('BEGIN EXCLUSIVE')
+  try {
+    if (isMissing()) db.exec('ALTER TABLE streams ADD COLUMN ttl INTEGER; ALTER TABLE streams ADD COLUMN ttl_epoch TEXT')
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')

@@ -31,6 +31,7 @@ import { LIST_START, parseListToken } from './list.ts'
 import { OLDEST_START, parseOldestToken } from './list-oldest.ts'
 import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import { sqliteHeartbeat } from './heartbeat.ts'
+import { LeaseObserver } from './lease-observer.ts'
 import type { FileOptions, LogFile } from './log-file.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
@@ -85,7 +86,7 @@ export interface SqliteOptions {
  * @throws LogError `invalid` if an option is invalid.
  */
 export function sqliteStore(options: SqliteOptions): LogStore {
-  const { path, durability = 'normal', maxPages, clock = Date.now } = options
+  const { path, durability = 'normal', maxPages, clock } = options
   if (path === '' || path === ':memory:' || path.startsWith('file:')) {
     const found = JSON.stringify(path)
     throw new LogError(
@@ -119,11 +120,20 @@ class SqliteStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #runner: Runner
   readonly #watchers: SqliteWatchers
-  readonly #heartbeat: HeartbeatThread
+  readonly #observer: LeaseObserver
+  /** Undefined with a clock of the caller, which a thread cannot read. */
+  readonly heartbeat?: () => Heartbeat
+  readonly #heartbeat: HeartbeatThread | undefined
 
-  constructor(options: FileOptions, clock: () => number) {
-    this.#heartbeat = sqliteHeartbeat(options)
-    this.#runner = new Runner(options, clock)
+  constructor(options: FileOptions, clock: (() => number) | undefined) {
+    // The time between two moments by a clock that is ahead is right.
+    this.#observer = new LeaseObserver(clock ?? (() => performance.now()))
+    if (clock === undefined) {
+      const heartbeat = sqliteHeartbeat(options)
+      this.#heartbeat = heartbeat
+      this.heartbeat = () => heartbeat
+    }
+    this.#runner = new Runner(options, clock ?? Date.now)
     this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))
   }
 
@@ -169,9 +179,15 @@ class SqliteStore implements LogStore {
   async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
     checkTtl(ttlMs)
-    const result = await this.#runner.write('claim', { streamId, bytes: 0 }, streamId, owner, ttlMs, takeover)
+    const expired = this.#observer.expired(streamId)
+    const cost = { streamId, bytes: 0 }
+    const { lease, ...result } = await this.#runner.write('claim', cost, streamId, owner, ttlMs, takeover, expired)
     if (result.outcome === 'claimed') this.#watchers.changed(streamId)
-    return result
+    if (result.outcome !== 'busy' || lease === undefined) return result
+    const remainingMs = this.#observer.remainingMs(streamId, lease)
+    if (result.until > result.clock) return result
+    // It has expired by this clock, and was not seen for long enough.
+    return { ...result, until: result.clock + Math.max(1, Math.ceil(remainingMs)) }
   }
 
   async renew(streamId: string, epoch: string, ttlMs: number): Promise<{ until: number; clock: number } | undefined> {
@@ -189,7 +205,9 @@ class SqliteStore implements LogStore {
   async due(programs: readonly string[], limit: number): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program })
     checkIntegers({ limit })
-    return this.#runner.read('due', programs, limit)
+    const { due, leased } = await this.#runner.read('due', programs, limit)
+    for (const { streamId, lease } of leased) this.#observer.note(streamId, lease)
+    return due
   }
 
   async putSnapshot(streamId: string, snapshot: StoredSnapshot, keep: number): Promise<void> {
@@ -270,12 +288,8 @@ class SqliteStore implements LogStore {
     return count
   }
 
-  heartbeat(): Heartbeat {
-    return this.#heartbeat
-  }
-
   async close(): Promise<void> {
-    const closed = [this.#runner.close(), this.#heartbeat.close()]
+    const closed = [this.#runner.close(), this.#heartbeat?.close()]
     this.#watchers.close()
     await Promise.all(closed)
   }

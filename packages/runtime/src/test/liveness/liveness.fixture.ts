@@ -24,7 +24,7 @@ export interface LivenessStore {
 }
 
 /** One test: its store, its processes and the executions of the tool. */
-class LivenessTrial {
+export class LivenessTrial {
   readonly #spec: StoreSpec
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-liveness-'))
   readonly #children: Child[] = []
