@@ -1,5 +1,6 @@
 import type { Suite } from '../harness/suite.ts'
 import { coldStartBenchmarks } from './scale/cold-start.ts'
+import { killsBenchmark } from './scale/kills.ts'
 import { readersBenchmarks } from './scale/readers.ts'
 import { runsBenchmark } from './scale/runs.ts'
 import { sessionsBenchmark, streamingBenchmark } from './scale/sessions.ts'
@@ -13,5 +14,6 @@ export const scale: Suite = {
     ...readersBenchmarks(quick),
     runsBenchmark(quick),
     ...coldStartBenchmarks(quick),
+    killsBenchmark(quick),
   ],
 }
