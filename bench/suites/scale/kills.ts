@@ -11,7 +11,8 @@ export function killsBenchmark(quick: boolean): Benchmark {
   const nameOf = (backend: SharedBackend): string => `ours, ${backend}`
   return {
     name: 'kills',
-    title: 'silence of a stream whose driver is killed with -9: last token before to first token after, default settings',
+    title:
+      'silence of a stream whose driver is killed with -9: last token before to first token after, default settings',
     item: 'kill',
     unit: 'latency',
     rounds: 1,

@@ -1,5 +1,6 @@
 import { due } from './due.ts'
 import { forking } from './forking.ts'
+import { heartbeats } from './heartbeats.ts'
 import { invalidArguments } from './invalid-arguments.ts'
 import { keys } from './keys.ts'
 import { leases } from './leases.ts'
@@ -26,6 +27,7 @@ export const groups = {
   keys,
   tickets,
   leases,
+  heartbeats,
   regression,
   due,
   snapshotsAndBlobs,

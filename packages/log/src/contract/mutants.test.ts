@@ -6,13 +6,17 @@ import { contract } from './index.ts'
 import { appends } from './mutants/appends.fixture.ts'
 import { entries } from './mutants/entries.fixture.ts'
 import { copies } from './mutants/fork-mutants.fixture.ts'
+import { heartbeatMutants } from './mutants/heartbeats.fixture.ts'
 import { keepers } from './mutants/keepers.fixture.ts'
 import { logs } from './mutants/logs.fixture.ts'
 import { type Mutant, subjectOf } from './mutants/mutant.fixture.ts'
 import { readers } from './mutants/readers.fixture.ts'
 import { writers } from './mutants/writers.fixture.ts'
 
-const mutants: readonly Mutant[] = [...writers, ...appends, ...entries, ...readers, ...logs, ...keepers, ...copies]
+const mutants: readonly Mutant[] = [
+  ...[...writers, ...appends, ...entries, ...readers, ...logs, ...keepers, ...copies],
+  ...heartbeatMutants,
+]
 
 /** `npm test` runs every fourth case that a mutant must pass, `npm run chaos` runs all. */
 const SAMPLE_INTERVAL = multiplied(1) > 1 ? 1 : 4

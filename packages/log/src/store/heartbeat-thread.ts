@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { Heartbeat, HeldLease, KeptLease } from './heartbeat.ts'
-import { LogError } from './log-error.ts'
 import type { HeartbeatAnswer, HeartbeatRequest } from './heartbeat-messages.ts'
+import { LogError } from './log-error.ts'
 
 /** Starts the thread with the shared memory of the event loop's progress. */
 export type StartHeartbeat = (progress: SharedArrayBuffer) => Worker

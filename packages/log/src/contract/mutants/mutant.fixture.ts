@@ -6,6 +6,7 @@ import type { Log } from '../../stores/memory/log.ts'
 import { Memory, memoryStore } from '../../stores/memory/memory-store.ts'
 import type { StoreUnderTest } from '../contract-case.ts'
 import type { groups } from '../groups.ts'
+import { type HeartbeatFaults, type RenewLease, TimerHeartbeat } from './timer-heartbeat.fixture.ts'
 
 export interface Mutant {
   readonly fault: string
@@ -15,6 +16,8 @@ export interface Mutant {
   readonly within: readonly (keyof typeof groups)[]
   /** Wraps each handle with the fault. */
   readonly handle?: (memory: Memory) => (store: LogStore) => Partial<LogStore>
+  /** Faults of the heartbeat of each handle. */
+  readonly heartbeat?: (memory: Memory) => HeartbeatFaults
   /** Changes the data on a restart. */
   readonly restart?: (memory: Memory) => void
 }
@@ -27,10 +30,12 @@ export function subjectOf(mutant?: Mutant): StoreUnderTest {
   let ahead = 0
   const memory = new Memory({ clock: () => Date.now() + ahead })
   const faults = mutant?.handle?.(memory)
+  const open: OpenHeartbeats = { count: 0, all: new Set() }
   return {
     timeoutMs: 100,
     open: async () => {
-      const store = Object.assign(memoryStore(undefined, memory), { maxBatchBytes: MAX_BATCH_BYTES })
+      const store = withHeartbeat(memoryStore(undefined, memory), memory, open, mutant?.heartbeat?.(memory))
+      Object.assign(store, { maxBatchBytes: MAX_BATCH_BYTES })
       return faults === undefined ? store : withFaults(store, faults(store))
     },
     advance: async ms => {
@@ -38,6 +43,34 @@ export function subjectOf(mutant?: Mutant): StoreUnderTest {
     },
     restart: async () => mutant?.restart?.(memory),
   }
+}
+
+interface OpenHeartbeats {
+  /** Number of handles that are open. */
+  count: number
+  /** The heartbeats that were opened since no handle was open. */
+  readonly all: Set<TimerHeartbeat>
+}
+
+/** Adds a heartbeat with a connection of its own. The last handle to close ends all heartbeats, whatever their faults. */
+function withHeartbeat(store: LogStore, memory: Memory, open: OpenHeartbeats, faults?: HeartbeatFaults): LogStore {
+  const { close } = store
+  const own = memoryStore(undefined, memory)
+  const renew = async (...args: Parameters<RenewLease>) => (await own.renew(...args)) !== undefined
+  const heartbeat = new TimerHeartbeat(renew, faults)
+  open.count++
+  open.all.add(heartbeat)
+  return Object.assign(store, {
+    heartbeat: () => heartbeat,
+    close: async () => {
+      heartbeat.close()
+      if (--open.count === 0) {
+        for (const each of open.all) each.end()
+        open.all.clear()
+      }
+      await close.call(store)
+    },
+  })
 }
 
 function withFaults(store: LogStore, faults: Partial<LogStore>): LogStore {

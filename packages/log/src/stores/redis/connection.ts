@@ -58,7 +58,14 @@ export type PlainClientSettings = Pick<
  * @throws Error if they cannot be copied to another thread.
  */
 export function plainSettingsOf({ options = {} }: ClientSettings): PlainClientSettings {
-  const { url, username, password, database, credentialsProvider, socket = {} } = options as PlainClientSettings & {
+  const {
+    url,
+    username,
+    password,
+    database,
+    credentialsProvider,
+    socket = {},
+  } = options as PlainClientSettings & {
     readonly credentialsProvider?: unknown
   }
   const { reconnectStrategy: _, ...rest } = socket

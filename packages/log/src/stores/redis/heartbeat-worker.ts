@@ -18,7 +18,11 @@ runHeartbeat(parentPort as NonNullable<typeof parentPort>, progress, {
   async renew(leases) {
     const logs = leases.map(({ streamId }) => keys.log(streamId))
     const args = leases.flatMap(({ epoch, ttlMs }) => [markOr(epoch), `${Math.ceil(ttlMs)}`])
-    const reply = await connection.run(RENEW_ALL, logs.flatMap(({ record, head }) => [record, head]), args)
+    const reply = await connection.run(
+      RENEW_ALL,
+      logs.flatMap(({ record, head }) => [record, head]),
+      args,
+    )
     return (reply as number[]).map(renewed => renewed === 1)
   },
   close: () => connection.close(),

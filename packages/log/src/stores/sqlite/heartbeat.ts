@@ -1,5 +1,5 @@
-import { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import type { HeartbeatData } from '../../store/heartbeat-messages.ts'
+import { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import { startWorker } from '../../store/start-worker.ts'
 import { WORKER_SOURCE } from './heartbeat-worker-source.ts'
 import type { FileOptions } from './log-file.ts'

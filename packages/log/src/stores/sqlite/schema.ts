@@ -127,11 +127,13 @@ export function createSchema(db: DatabaseSync): void {
  * file too. They leave the columns as they are, so a duration counts only with the epoch beside it.
  */
 export function addMissingColumns(db: DatabaseSync): void {
-  const isMissing = () => db.prepare("SELECT 1 FROM pragma_table_info('streams') WHERE name = 'ttl'").get() === undefined
+  const isMissing = () =>
+    db.prepare("SELECT 1 FROM pragma_table_info('streams') WHERE name = 'ttl'").get() === undefined
   if (!isMissing()) return
   db.exec('BEGIN EXCLUSIVE')
   try {
-    if (isMissing()) db.exec('ALTER TABLE streams ADD COLUMN ttl INTEGER; ALTER TABLE streams ADD COLUMN ttl_epoch TEXT')
+    if (isMissing())
+      db.exec('ALTER TABLE streams ADD COLUMN ttl INTEGER; ALTER TABLE streams ADD COLUMN ttl_epoch TEXT')
     db.exec('COMMIT')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')

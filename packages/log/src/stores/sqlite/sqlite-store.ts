@@ -7,6 +7,7 @@ import { statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import { checkAppend, checkFork, checkIntegers, checkNames, checkTtl } from '../../store/checks.ts'
+import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
   AppendResult,
@@ -27,11 +28,10 @@ import type {
   TicketMove,
   WriterAppend,
 } from '../../store/log-store.ts'
-import { LIST_START, parseListToken } from './list.ts'
-import { OLDEST_START, parseOldestToken } from './list-oldest.ts'
-import type { HeartbeatThread } from '../../store/heartbeat-thread.ts'
 import { sqliteHeartbeat } from './heartbeat.ts'
 import { LeaseObserver } from './lease-observer.ts'
+import { LIST_START, parseListToken } from './list.ts'
+import { OLDEST_START, parseOldestToken } from './list-oldest.ts'
 import type { FileOptions, LogFile } from './log-file.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'

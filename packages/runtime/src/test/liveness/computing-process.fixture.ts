@@ -34,7 +34,9 @@ async function drive({ spec, ledger, blockMs, log, aheadMs = 0 }: ComputingOrder
   })
   const clerk = agent({
     name: 'clerk',
-    model: scriptedModel(({ answers }) => (answers === 0 ? { calls: [{ name: 'compute', input: {} }] } : { text: 'Done.' })),
+    model: scriptedModel(({ answers }) =>
+      answers === 0 ? { calls: [{ name: 'compute', input: {} }] } : { text: 'Done.' },
+    ),
     tools: [compute],
   })
   createRuntime({ store: await openStoreSpec(spec), agents: [clerk], log, engine: { keepsAlive: true } })
