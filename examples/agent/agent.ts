@@ -18,7 +18,7 @@ const model = apiKey ? openai(process.env['MODEL'] ?? 'gpt-5-mini') : scriptedMo
 const guide = agent({ name: 'guide', model, instructions: 'Answer in one sentence.', tools: [weather] })
 
 // Kill this at any time and start it again with the same session: the run continues from its last commit.
-const runtime = createRuntime({ store: await openStore('sqlite:agent.db'), agents: [guide], log: { leaseMs: 2000 } })
+const runtime = createRuntime({ store: await openStore('sqlite:agent.db'), agents: [guide] })
 const run = await runtime.start({ session, runId: session, agent: guide, input })
 for await (const { chunk } of run.stream()) {
   if (chunk.type === 'text-delta') process.stdout.write(chunk.delta)

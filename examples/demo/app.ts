@@ -6,7 +6,5 @@ import { agents, workflows } from './agents.ts'
 export const app = millrace({
   agents,
   workflows,
-  // Short, so that a restarted demo resumes its runs within seconds.
-  log: { leaseMs: 3_000 },
   engine: { graceMs: 1_000 },
 })

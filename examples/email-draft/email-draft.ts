@@ -13,7 +13,7 @@ if (!/^[\w.-]{1,64}$/.test(session)) {
 const store = await openStore('sqlite:email-draft.db')
 // Corrections show in the form. Warnings would break its drawing.
 const logger = { warn: () => {}, error: console.error }
-const runtime = createRuntime({ store, workflows: [emailDraft], log: { leaseMs: 2000 }, logger })
+const runtime = createRuntime({ store, workflows: [emailDraft], logger })
 const screen = new Screen()
 const fold = new Fold()
 

@@ -5,7 +5,6 @@ import { consoleLogger } from '@millrace/runtime'
 import type { MillraceOptions } from '@millrace/server'
 import { AUTHORIZE_MISSING } from '@millrace/server/internal'
 
-const LEASE_MS = 3_000
 const GRACE_MS = 1_000
 
 /** Drops the warning about a missing `authorize`: a dev host is local, and would log it on every restart. */
@@ -21,12 +20,11 @@ export function withoutAuthorizeWarning({ logger = consoleLogger, ...options }: 
   }
 }
 
-/** Shortens the lease and the grace period, so that a developer does not wait for a killed or stopped worker. */
-export function withShortTimeouts({ log, engine, ...options }: MillraceOptions): MillraceOptions {
+/** Shortens the grace period, so that a developer does not wait for a stopped worker. */
+export function withShortGrace({ engine, ...options }: MillraceOptions): MillraceOptions {
   const isEngineOfApp = engine !== undefined && engine !== false && 'start' in engine
   return {
     ...options,
-    log: { leaseMs: LEASE_MS, ...log },
     engine: isEngineOfApp ? engine : { graceMs: GRACE_MS, ...engine },
   }
 }

@@ -5,7 +5,7 @@ import type { Server } from 'node:net'
 import { memoryStore } from '@millrace/log'
 import type { App, Listening } from '@millrace/server'
 import { PAGE_POLICY } from '@millrace/server/internal'
-import { isMemoryStore, withoutAuthorizeWarning, withShortTimeouts } from './app-options.ts'
+import { isMemoryStore, withoutAuthorizeWarning, withShortGrace } from './app-options.ts'
 import { fail, handleSupervisorMessages, send, startOptions } from './child-runtime.ts'
 import { assertNotListening, loadApp, recreateApp } from './load-app.ts'
 import { Studio } from './studio.ts'
@@ -33,7 +33,7 @@ try {
   const isSingleProcess = await isMemoryStore(app.options.store)
   studio = new Studio({ tabs, isSingleProcess, send })
   send({ type: 'loaded', isSingleProcess })
-  const options = withoutAuthorizeWarning(withShortTimeouts(app.options))
+  const options = withoutAuthorizeWarning(withShortGrace(app.options))
   // A memory store is opened here, because two apps share it.
   const store = isSingleProcess && typeof options.store === 'string' ? { store: memoryStore() } : {}
   const engine = isSingleProcess ? {} : { engine: false as const }

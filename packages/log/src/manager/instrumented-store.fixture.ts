@@ -73,7 +73,7 @@ export class InstrumentedStore {
   }
 
   #get(name: keyof LogStore): unknown {
-    if (name === 'maxBatchBytes') return this.#inner.maxBatchBytes
+    if (name === 'maxBatchBytes' || name === 'heartbeat') return this.#inner[name]
     if (name === 'watch') return this.#watch
     const call = this.#inner[name] as ((...args: unknown[]) => Promise<unknown>) | undefined
     if (call === undefined) return undefined

@@ -300,10 +300,10 @@ export interface LogStore {
     ttlMs: number,
   ): Promise<{ readonly until: number; readonly clock: number } | undefined>
   /**
-   * The heartbeat of this handle, the same at every call: it renews leases while the event loop is blocked, in a thread
-   * with its own connection. `close` ends it. Without this method the event loop renews the leases, and they are longer.
+   * The heartbeat of this handle. It renews leases while the event loop is blocked, in a thread with its own connection.
+   * `close` ends it. Without a heartbeat the event loop renews the leases, and they are longer.
    */
-  heartbeat?(): Heartbeat
+  readonly heartbeat?: Heartbeat
   /** Ends this epoch and its lease. Does nothing for another epoch. */
   release(streamId: string, epoch: string): Promise<void>
   /**

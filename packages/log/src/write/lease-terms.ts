@@ -42,7 +42,7 @@ export class LeaseTerms {
   get heartbeat(): Heartbeat | undefined {
     const { store, timers, onHeartbeatFailed } = this.#settings
     // A heartbeat has its own clock, so it cannot follow another one.
-    if (!this.#isOpen && timers === systemTimers) this.#heartbeat = store.heartbeat?.()
+    if (!this.#isOpen && timers === systemTimers) this.#heartbeat = store.heartbeat
     this.#isOpen = true
     const failure = this.#heartbeat?.failure
     if (failure === undefined) return this.#heartbeat

@@ -108,9 +108,10 @@ export class Runtime implements RunHost {
     this.#programs = checkOptions(options)
     const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
     this.#blockedAfterMs = options.blockedAfterMs ?? DEFAULT_BLOCKED_AFTER_MS
-    this.manager = new StreamManager({ ...log, store, timers })
-    this.#checker = new SchemaChecker({ answerCheckMs: options.answerCheckMs, now: () => timers.now() })
     const safe = safeLogger(logger)
+    const onHeartbeatFailed = (cause: Error) => safe.warn('renews leases in the event loop: no heartbeat', { cause })
+    this.manager = new StreamManager({ onHeartbeatFailed, ...log, store, timers })
+    this.#checker = new SchemaChecker({ answerCheckMs: options.answerCheckMs, now: () => timers.now() })
     this.#telemetry = new Telemetry(options.telemetry, safe)
     this.#notices = new Notices({
       manager: this.manager,

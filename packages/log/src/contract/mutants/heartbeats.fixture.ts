@@ -49,7 +49,7 @@ export const heartbeatMutants: readonly Mutant[] = [
     caught: {
       'a heartbeat reports a released lease as lost, and does not renew it': /reports the lease as lost/,
       'a heartbeat lets a lease expire while the event loop is blocked, and renews it afterwards':
-        /reports the renewal/,
+        /renews the lease and reports it/,
     },
     within: ['heartbeats'],
     heartbeat: () => ({ reportsNothing: true }),

@@ -61,7 +61,7 @@ function withHeartbeat(store: LogStore, memory: Memory, open: OpenHeartbeats, fa
   open.count++
   open.all.add(heartbeat)
   return Object.assign(store, {
-    heartbeat: () => heartbeat,
+    heartbeat,
     close: async () => {
       heartbeat.close()
       if (--open.count === 0) {

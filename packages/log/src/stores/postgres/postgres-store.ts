@@ -13,7 +13,6 @@ import type {
   Fork,
   ForkResult,
   GuestAppend,
-  Heartbeat,
   ListPage,
   LogStore,
   OldestPage,
@@ -182,13 +181,13 @@ class PostgresStore implements LogStore {
   readonly #appends: AppendQueue
   readonly #notifier: Notifier
   readonly #watchers: PostgresWatchers
-  readonly #heartbeat: HeartbeatThread
+  readonly heartbeat: HeartbeatThread
   #listener: Listener | undefined
   #closing: Promise<void> | undefined
 
   constructor({ database, schema, connectListener, synchronousCommit, heartbeat }: PostgresStoreSettings) {
     this.#database = database
-    this.#heartbeat = heartbeat
+    this.heartbeat = heartbeat
     this.#sql = statementsOf(quoteIdentifier(schema))
     this.#synchronousCommit = synchronousCommit ?? null
     this.#channel = channelOf(schema)
@@ -437,10 +436,6 @@ class PostgresStore implements LogStore {
     return Number(count)
   }
 
-  heartbeat(): Heartbeat {
-    return this.#heartbeat
-  }
-
   close(): Promise<void> {
     this.#closing ??= this.#end()
     return this.#closing
@@ -451,7 +446,7 @@ class PostgresStore implements LogStore {
     this.#watchers.close()
     await this.#database.settled()
     await this.#notifier.flushed()
-    await Promise.all([this.#database.end(), this.#listener?.stop(), this.#heartbeat.close()])
+    await Promise.all([this.#database.end(), this.#listener?.stop(), this.heartbeat.close()])
   }
 
   #changed(streamId: string): void {

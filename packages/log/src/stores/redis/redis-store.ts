@@ -11,7 +11,6 @@ import type {
   Fork,
   ForkResult,
   GuestAppend,
-  Heartbeat,
   ListPage,
   LogStore,
   OldestPage,
@@ -112,12 +111,12 @@ class RedisStore implements LogStore {
   readonly #indexes: Indexes
   readonly #watchers: RedisWatchers
   readonly #inFlight = new Set<Promise<unknown>>()
-  readonly #heartbeat: HeartbeatThread
+  readonly heartbeat: HeartbeatThread
   #closed = false
 
   constructor(server: Server, keys: Keys, heartbeat: HeartbeatThread) {
     this.#server = server
-    this.#heartbeat = heartbeat
+    this.heartbeat = heartbeat
     this.#keys = keys
     this.#connection = new Connection(server)
     this.#plain = new PlainAppends(this.#connection, keys, {
@@ -372,14 +371,10 @@ class RedisStore implements LogStore {
     })
   }
 
-  heartbeat(): Heartbeat {
-    return this.#heartbeat
-  }
-
   async close(): Promise<void> {
     this.#closed = true
     this.#plain.flush()
-    const watchersClosed = Promise.all([this.#watchers.close(), this.#heartbeat.close()])
+    const watchersClosed = Promise.all([this.#watchers.close(), this.heartbeat.close()])
     while (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight)
     await Promise.all([watchersClosed, this.#connection.close()])
   }

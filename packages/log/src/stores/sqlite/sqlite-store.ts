@@ -18,7 +18,6 @@ import type {
   Fork,
   ForkResult,
   GuestAppend,
-  Heartbeat,
   ListPage,
   LogStore,
   OldestPage,
@@ -122,17 +121,12 @@ class SqliteStore implements LogStore {
   readonly #watchers: SqliteWatchers
   readonly #observer: LeaseObserver
   /** Undefined with a clock of the caller, which a thread cannot read. */
-  readonly heartbeat?: () => Heartbeat
-  readonly #heartbeat: HeartbeatThread | undefined
+  readonly heartbeat?: HeartbeatThread
 
   constructor(options: FileOptions, clock: (() => number) | undefined) {
     // The time between two moments by a clock that is ahead is right.
     this.#observer = new LeaseObserver(clock ?? (() => performance.now()))
-    if (clock === undefined) {
-      const heartbeat = sqliteHeartbeat(options)
-      this.#heartbeat = heartbeat
-      this.heartbeat = () => heartbeat
-    }
+    if (clock === undefined) this.heartbeat = sqliteHeartbeat(options)
     this.#runner = new Runner(options, clock ?? Date.now)
     this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))
   }
@@ -289,7 +283,7 @@ class SqliteStore implements LogStore {
   }
 
   async close(): Promise<void> {
-    const closed = [this.#runner.close(), this.#heartbeat?.close()]
+    const closed = [this.#runner.close(), this.heartbeat?.close()]
     this.#watchers.close()
     await Promise.all(closed)
   }

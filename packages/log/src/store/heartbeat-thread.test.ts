@@ -1,0 +1,50 @@
+import { Worker } from 'node:worker_threads'
+import { describe, expect, test } from 'vitest'
+import type { HeldLease } from './heartbeat.ts'
+import { HeartbeatThread } from './heartbeat-thread.ts'
+
+const lease: HeldLease = {
+  streamId: 's',
+  epoch: '1-a',
+  ttlMs: 100,
+  maxBlockedMs: 1000,
+  onLost: () => {},
+  onRenewed: () => {},
+}
+const threadOf = (code: string) => new HeartbeatThread(() => new Worker(code, { eval: true }))
+
+describe('a heartbeat has failed', () => {
+  test.each<[string, HeartbeatThread, string]>([
+    ['if threads cannot be started', new HeartbeatThread(() => fail('no threads')), 'no threads'],
+    ['if its thread throws', threadOf("throw new Error('no driver')"), 'no driver'],
+    ['if its thread ends', threadOf(''), 'the heartbeat thread ended'],
+  ])('%s, and nothing waits for it', async (_, heartbeat, message) => {
+    await heartbeat.ready()
+    expect(heartbeat.failure?.message).toBe(message)
+    const kept = heartbeat.keep(lease)
+    expect(kept.until).toBe(Number.NEGATIVE_INFINITY)
+    kept.progress()
+    kept.stop()
+    await heartbeat.ready()
+    await heartbeat.close()
+  })
+
+  test('once its store is closed', async () => {
+    const heartbeat = threadOf("require('node:worker_threads').parentPort.on('message', () => process.exit())")
+    heartbeat.keep(lease)
+    await Promise.all([heartbeat.close(), heartbeat.close()])
+    expect(heartbeat.failure).toMatchObject({ code: 'closed' })
+  })
+})
+
+test('a heartbeat starts no thread before it is needed', async () => {
+  const heartbeat = new HeartbeatThread(() => fail('it was started'))
+  heartbeat.progress()
+  await heartbeat.close()
+  await heartbeat.ready()
+  expect(heartbeat.failure).toMatchObject({ code: 'closed' })
+})
+
+function fail(message: string): never {
+  throw new Error(message)
+}

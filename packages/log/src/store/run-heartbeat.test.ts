@@ -1,0 +1,130 @@
+import type { MessagePort } from 'node:worker_threads'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { HeartbeatAnswer, HeartbeatRequest, ThreadLease } from './heartbeat-messages.ts'
+import { type LeaseRenewer, MAX_LEASES_PER_STATEMENT, runHeartbeat } from './run-heartbeat.ts'
+
+const TTL = 3000
+/** More than any test. */
+const NEVER = 1_000_000
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'hrtime'] }))
+afterEach(() => void vi.useRealTimers())
+
+class TestLoop implements LeaseRenewer {
+  readonly progress = new Int32Array(new SharedArrayBuffer(4))
+  /** The ids of each statement. */
+  readonly statements: number[][] = []
+  readonly answers: HeartbeatAnswer[] = []
+  readonly lost = new Set<number>()
+  isDown = false
+  isClosed = false
+  #onMessage: (request: HeartbeatRequest) => void = () => {}
+
+  constructor() {
+    const port = {
+      on: (_: string, call: (request: HeartbeatRequest) => void) => {
+        this.#onMessage = call
+      },
+      postMessage: (answer: HeartbeatAnswer) => void this.answers.push(answer),
+      close: () => {},
+    }
+    runHeartbeat(port as unknown as MessagePort, this.progress.buffer as SharedArrayBuffer, this)
+  }
+
+  send(request: HeartbeatRequest): void {
+    this.#onMessage(request)
+  }
+
+  keep(id: number, more: Partial<ThreadLease> = {}): BigInt64Array {
+    const until = new SharedArrayBuffer(8)
+    const lease = { id, streamId: `s${id}`, epoch: '1-a', ttlMs: TTL, maxBlockedMs: NEVER, until, ...more }
+    this.send({ kind: 'keep', lease })
+    return new BigInt64Array(until)
+  }
+
+  async renew(leases: readonly ThreadLease[]): Promise<readonly boolean[]> {
+    this.statements.push(leases.map(({ id }) => id))
+    if (this.isDown) throw new Error('down')
+    return leases.map(({ id }) => !this.lost.has(id))
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+  }
+}
+
+const advance = (ms: number) => vi.advanceTimersByTimeAsync(ms)
+
+test('renews each lease three times in its duration, those of about the same time together', async () => {
+  const loop = new TestLoop()
+  const until = loop.keep(1)
+  await advance(200)
+  loop.keep(2)
+  await advance(800)
+  expect(loop.statements).toEqual([[1, 2]])
+  expect(until[0]).toBe(process.hrtime.bigint() + 3_000_000_000n)
+  await advance(2 * TTL)
+  expect(loop.statements).toHaveLength(7)
+})
+
+test('law 8: renews many leases in statements of bounded size', async () => {
+  const loop = new TestLoop()
+  for (let id = 0; id < 2.5 * MAX_LEASES_PER_STATEMENT; id++) loop.keep(id)
+  await advance(TTL / 3)
+  expect(loop.statements.map(({ length }) => length)).toEqual([
+    MAX_LEASES_PER_STATEMENT,
+    MAX_LEASES_PER_STATEMENT,
+    MAX_LEASES_PER_STATEMENT / 2,
+  ])
+})
+
+test('reports lost leases and forgets them', async () => {
+  const loop = new TestLoop()
+  loop.keep(1)
+  loop.keep(2)
+  loop.lost.add(1)
+  await advance(TTL)
+  expect(loop.statements).toEqual([[1, 2], [2], [2]])
+  const lost = loop.answers.flatMap(answer => (answer.kind === 'changed' ? answer.lost : []))
+  expect(lost).toEqual([1])
+})
+
+test('retries soon while the store is down, and reports the renewal of an expired lease', async () => {
+  const loop = new TestLoop()
+  const until = loop.keep(1)
+  await advance(TTL / 3)
+  const answers = loop.answers.length
+  const renewed = until[0]
+  loop.isDown = true
+  await advance(TTL)
+  expect(loop.statements.length).toBeGreaterThan(5)
+  expect(until[0]).toBe(renewed)
+  expect(loop.answers).toHaveLength(answers)
+  loop.isDown = false
+  await advance(TTL / 10)
+  expect(loop.answers.at(-1)).toEqual({ kind: 'changed', lost: [], renewed: [1] })
+})
+
+test('renews nothing while the event loop is blocked for too long, and continues when it makes progress', async () => {
+  const loop = new TestLoop()
+  loop.keep(1, { maxBlockedMs: 2 * TTL })
+  loop.keep(2)
+  await advance(5 * TTL)
+  const of = (id: number) => loop.statements.filter(ids => ids.includes(id)).length
+  expect([of(1), of(2)]).toEqual([6, 15])
+  Atomics.add(loop.progress, 0, 1)
+  await advance(TTL / 3)
+  expect([of(1), of(2)]).toEqual([7, 16])
+})
+
+test('stops, and closes its connection', async () => {
+  const loop = new TestLoop()
+  loop.keep(1)
+  loop.send({ kind: 'stop', id: 1 })
+  await advance(TTL)
+  expect(loop.statements).toEqual([])
+  loop.keep(2)
+  loop.send({ kind: 'close' })
+  await advance(TTL)
+  expect([loop.statements, loop.isClosed]).toEqual([[], true])
+})
