@@ -99,6 +99,7 @@ export const heartbeats: readonly ContractCase[] = [
         return until <= clock
       })
       const { renewed } = kept.calls
+      const { until } = await kept.state()
       await trial.until('the heartbeat renews the lease and reports it', async () => {
         kept.lease.progress()
         return (await kept.state()).until > until && kept.calls.renewed > renewed

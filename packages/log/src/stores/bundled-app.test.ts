@@ -22,16 +22,17 @@ const missing = (scheme: string, name: string) => ({
   message: `openStore: ${scheme}: needs the package ${name}, which is not installed: run npm install ${name}`,
 })
 
-test('a bundle opens memory and SQLite, worker included, and names the driver that is not installed', async () => {
+test('a bundle opens memory and SQLite, workers included, and names the driver that is not installed', async () => {
   expect(await run(folder)).toEqual({
     'memory:': 1024 * 1024,
     'sqlite:': 1024 * 1024,
+    'heartbeat of sqlite:': 'ready',
     'redis://localhost:1': missing('redis', 'redis'),
     'postgres://localhost:1/none': missing('postgres', 'pg'),
   })
 })
 
-test('a bundle loads the drivers that are installed in its working directory', async () => {
+test('a bundle and its threads load the drivers that are installed in its working directory', async () => {
   const installed = join(import.meta.dirname, '../..')
   expect(await run(installed)).toMatchObject({
     'redis://localhost:1': 'opened',

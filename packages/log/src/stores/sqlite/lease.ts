@@ -7,16 +7,18 @@ const CLAIM = `
 UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ?, ttl = ?, ttl_epoch = ? WHERE id = ?`
 const RENEW = 'UPDATE streams SET until = ?, ttl = ?, ttl_epoch = epoch WHERE name = ? AND epoch = ?'
 // A process of an earlier release does not write the duration.
-const LEASE = 's.epoch, s.until, CASE WHEN s.ttl_epoch = s.epoch THEN s.ttl END'
+const TTL = 'CASE WHEN s.ttl_epoch = s.epoch THEN s.ttl END'
+const LEASE = `s.epoch, s.until, ${TTL}`
 // Null means any driver. It is searched like a program.
 const DUE = `
 SELECT s.name, ${LEASE} FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
 WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
 const LEASED = `
-SELECT name, ${LEASE} FROM (
-  SELECT s.* FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
+SELECT name, epoch, until, ttl FROM (
+  SELECT s.name AS name, s.owner AS owner, s.epoch AS epoch, s.until AS until, ${TTL} AS ttl
+  FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
   WHERE s.wake > ? AND s.wake <= ? ORDER BY s.wake LIMIT ?
-) s WHERE s.owner IS NOT NULL`
+) WHERE owner IS NOT NULL`
 
 /** Leases that end later than this are not observed yet, in ms. The default lease is not longer. */
 const OBSERVED_AHEAD_MS = 30_000

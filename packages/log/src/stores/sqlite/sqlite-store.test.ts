@@ -75,6 +75,52 @@ describe('listOldest', () => {
     expect(planOf(path)).toContain('streams_touched')
   })
 
+  test('adds its columns to a file of an earlier release, whose leases end by the wall clock', async () => {
+    const path = newPath()
+    const earlier = open({ path })
+    await earlier.create('a', null)
+    await earlier.create('b', null)
+    await earlier.close()
+    const db = new DatabaseSync(path)
+    db.exec('ALTER TABLE streams DROP COLUMN ttl; ALTER TABLE streams DROP COLUMN ttl_epoch')
+    let now = 1_000_000
+    const store = open({ path, clock: () => now })
+    // A claim of the earlier release, before the columns exist, and after it.
+    const claimAsBefore = (name: string) =>
+      db.exec(`UPDATE streams SET epochs = 9, epoch = '9-x', owner = 'o', until = ${now + 50} WHERE name = '${name}'`)
+    claimAsBefore('a')
+    expect(await store.claim('b', 'me', 3000, false)).toMatchObject({ outcome: 'claimed' })
+    claimAsBefore('b')
+    db.close()
+    for (const name of ['a', 'b']) {
+      expect(await store.claim(name, 'me', 3000, false)).toMatchObject({ outcome: 'busy', owner: 'o' })
+    }
+    now += 50
+    for (const name of ['a', 'b']) {
+      expect(await store.claim(name, 'me', 3000, false)).toMatchObject({ outcome: 'claimed' })
+    }
+    expect(integrityOf(path)).toBe('ok')
+  })
+
+  test('takes no lease over that another process with a clock behind renews', async () => {
+    const path = newPath()
+    const clock = { ms: 1_000_000 }
+    const store = open({ path, clock: () => clock.ms })
+    const ahead = open({ path, clock: () => clock.ms + 60_000 })
+    await store.create('a', null)
+    const claim = await store.claim('a', 'me', 3000, false)
+    const epoch = 'epoch' in claim ? claim.epoch : ''
+    for (let n = 0; n < 10; n++) {
+      expect(await ahead.claim('a', 'other', 3000, false)).toMatchObject({ outcome: 'busy', owner: 'me' })
+      clock.ms += 2999
+      await store.renew('a', epoch, 3000)
+    }
+    const busy = await ahead.claim('a', 'other', 3000, false)
+    expect('until' in busy && busy.until - busy.clock).toBe(3000)
+    clock.ms += 3000
+    expect(await ahead.claim('a', 'other', 3000, false)).toMatchObject({ outcome: 'claimed' })
+  })
+
   test('works without its index on a full file', async () => {
     const path = newPath()
     const earlier = open({ path })

@@ -77,6 +77,12 @@ export interface SqliteOptions {
    * @default Date.now
    */
   readonly clock?: () => number
+  /**
+   * A clock that does not jump, in ms, for tests. It measures for how long this process has seen a lease unchanged.
+   *
+   * @default `clock` if it is given, otherwise performance.now
+   */
+  readonly steadyClock?: () => number
 }
 
 /**
@@ -85,7 +91,7 @@ export interface SqliteOptions {
  * @throws LogError `invalid` if an option is invalid.
  */
 export function sqliteStore(options: SqliteOptions): LogStore {
-  const { path, durability = 'normal', maxPages, clock } = options
+  const { path, durability = 'normal', maxPages, clock, steadyClock } = options
   if (path === '' || path === ':memory:' || path.startsWith('file:')) {
     const found = JSON.stringify(path)
     throw new LogError(
@@ -123,9 +129,8 @@ class SqliteStore implements LogStore {
   /** Undefined with a clock of the caller, which a thread cannot read. */
   readonly heartbeat?: HeartbeatThread
 
-  constructor(options: FileOptions, clock: (() => number) | undefined) {
-    // The time between two moments by a clock that is ahead is right.
-    this.#observer = new LeaseObserver(clock ?? (() => performance.now()))
+  constructor(options: FileOptions, clock: (() => number) | undefined, steadyClock: () => number) {
+    this.#observer = new LeaseObserver(steadyClock)
     if (clock === undefined) this.heartbeat = sqliteHeartbeat(options)
     this.#runner = new Runner(options, clock ?? Date.now)
     this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))

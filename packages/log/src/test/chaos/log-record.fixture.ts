@@ -46,6 +46,8 @@ export class LogRecord {
   latest: { counter: number; first: number; last: number; body: string } | undefined
   /** When the lease expires: by the clock of the store if it is virtual, otherwise by the clock of the processes. */
   leaseUntil: number | null = null
+  /** The same by the steady clock of the store. */
+  steadyLeaseUntil = 0
 
   constructor(world: World, streamId: string) {
     this.world = world

@@ -157,6 +157,7 @@ class Schedule {
     }
     if (faults === Faults.none) this.#skew = Math.max(this.#skew, MAX_JUMP_MS)
     scheduleStore.clock.time = scheduler.now + this.#skew
+    if (scheduleStore.clock.steady !== undefined) scheduleStore.clock.steady = scheduler.now
   }
 
   /** Describes remaining work: a log is due or leased, a run waits for a possible answer, or a reader has not reached the head. */

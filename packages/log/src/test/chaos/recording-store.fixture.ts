@@ -117,17 +117,29 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     const { scheduleStore } = this.#world
     const claim = await this.#store.claim(streamId, owner, scheduleStore.clock ? ttlMs : HOUR, takeover)
     const log = this.#log(streamId)
-    const isHeld = log !== undefined && log.leaseUntil !== null && log.leaseUntil > this.#now && !takeover
-    const expected = log === undefined ? 'absent' : isHeld ? 'busy' : 'claimed'
-    this.#world.check(claim.outcome === expected, 'law 4', () => {
-      return `claim of ${streamId}: expected ${expected}, was ${claim.outcome}`
+    const expected = log === undefined ? ['absent'] : this.#expectedOfClaim(log, takeover)
+    this.#world.check(expected.includes(claim.outcome), 'law 4', () => {
+      return `claim of ${streamId}: expected ${expected.join(' or ')}, was ${claim.outcome}`
     })
     if (claim.outcome !== 'claimed' || log === undefined) return claim
     log.epoch = claim.epoch
     log.latest = undefined
-    log.leaseUntil = this.#now + ttlMs
+    this.#recordLease(log, ttlMs)
     this.#world.wake(streamId)
     return claim
+  }
+
+  #expectedOfClaim({ leaseUntil, steadyLeaseUntil }: LogRecord, takeover: boolean): readonly string[] {
+    const { clock } = this.#world.scheduleStore
+    if (leaseUntil === null || takeover) return ['claimed']
+    if (clock?.steady === undefined) return [leaseUntil > this.#now ? 'busy' : 'claimed']
+    // However the other clock jumps. A handle that has not seen the expired lease for long enough is told `busy`.
+    return steadyLeaseUntil > clock.steady ? ['busy'] : ['busy', 'claimed']
+  }
+
+  #recordLease(log: LogRecord, ttlMs: number): void {
+    log.leaseUntil = this.#now + ttlMs
+    log.steadyLeaseUntil = (this.#world.scheduleStore.clock?.steady ?? 0) + ttlMs
   }
 
   async renew(streamId: string, epoch: string, ttlMs: number): ReturnType<LogStore['renew']> {
@@ -135,7 +147,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     const log = this.#log(streamId)
     const isOwn = log?.epoch === epoch
     this.#world.check((renewed !== undefined) === isOwn, 'law 4', () => `renewal of ${epoch}: ${renewed}`)
-    if (renewed && log) log.leaseUntil = this.#now + ttlMs
+    if (renewed && log) this.#recordLease(log, ttlMs)
     return renewed
   }
 

@@ -6,7 +6,8 @@ import type { Process, Scheduler } from './scheduler.fixture.ts'
 /** The store of a schedule: opens handles like several processes, and moves the clock if possible. */
 export interface ScheduleStore {
   readonly handles: readonly LogStore[]
-  readonly clock?: { time: number }
+  /** `steady` does not jump. A store with it judges by what each handle has seen whether a lease has expired. */
+  readonly clock?: { time: number; steady?: number }
 }
 
 interface Watcher {

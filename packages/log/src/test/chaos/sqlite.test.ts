@@ -12,9 +12,10 @@ schedules({
   count: 16,
   first: 41,
   async open(index) {
-    const clock = { time: 0 }
+    const clock = { time: 0, steady: 0 }
     const handle = async () => {
-      const store = sqliteStore({ path: join(folder, `${index}.db`), clock: () => clock.time })
+      const clocks = { clock: () => clock.time, steadyClock: () => clock.steady }
+      const store = sqliteStore({ path: join(folder, `${index}.db`), ...clocks })
       // A large value starts the thread of the store here instead of in a test.
       await store.create('warm-up', null)
       await store.putBlob('warm-up', 'hash', new Uint8Array(256 * 1024))

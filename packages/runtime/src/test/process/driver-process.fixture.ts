@@ -44,7 +44,8 @@ class DriverWork {
       agents: hasProgram ? agents(options) : [unrelatedAgent],
       workflows: (hasProgram && workflows?.(options)) || [],
       engine: { pollMs: POLL_MS },
-      log: { leaseMs, owner: tag },
+      // A process that sleeps is taken over after its lease.
+      log: { leaseMs, maxBlockedMs: leaseMs, owner: tag },
       backoff: { firstMs: 1, longestMs: 5 },
       // Leases are short: a driver on a loaded machine may lose many.
       maxTakeovers: 1000,
