@@ -71,7 +71,11 @@ const advance = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 test('a heartbeat makes the lease short, and the event loop does not renew it', async () => {
   const { tap, heartbeat, ...world } = new HeartbeatWorld()
   const writer = await world.manager.createWriter('s', { runId: 'r', agentType: 'assistant' })
-  expect(heartbeat.leases.get('s')).toMatchObject({ epoch: writer.epoch, ttlMs: HEARTBEAT_LEASE, maxBlockedMs: 120_000 })
+  expect(heartbeat.leases.get('s')).toMatchObject({
+    epoch: writer.epoch,
+    ttlMs: HEARTBEAT_LEASE,
+    maxBlockedMs: 120_000,
+  })
   for (let n = 0; n < 20; n++) {
     heartbeat.beat()
     await advance(HEARTBEAT_LEASE / 3)
