@@ -16,9 +16,9 @@ export interface LeaseSettings {
 }
 
 /** Default duration of a lease that a heartbeat renews, in ms. */
-export const HEARTBEAT_LEASE_MS = 3000
+const HEARTBEAT_LEASE_MS = 3000
 /** Default duration of a lease that the event loop renews, in ms. It must outlast the event loop's longest task. */
-export const EVENT_LOOP_LEASE_MS = 30_000
+const EVENT_LOOP_LEASE_MS = 30_000
 
 /** How long a claim waits for a heartbeat that starts, in ms. */
 const MAX_START_MS = 5000
