@@ -25,7 +25,11 @@ export type HeartbeatRequest =
   | { readonly kind: 'stop'; readonly id: number }
   | { readonly kind: 'close' }
 
-/** The thread reports once that it has started, then the ids of leases that were lost or renewed after they had expired. */
+/**
+ * The thread reports once that it has started, then the ids of leases that were lost or renewed after they had expired. It
+ * reports a failure before it ends by itself.
+ */
 export type HeartbeatAnswer =
   | { readonly kind: 'ready' }
+  | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'changed'; readonly lost: readonly number[]; readonly renewed: readonly number[] }

@@ -18,6 +18,11 @@ describe('a heartbeat has failed', () => {
     ['if threads cannot be started', new HeartbeatThread(() => fail('no threads')), 'no threads'],
     ['if its thread throws', threadOf("throw new Error('no driver')"), 'no driver'],
     ['if its thread ends', threadOf(''), 'the heartbeat thread ended'],
+    [
+      'if its thread says so',
+      threadOf("require('node:worker_threads').parentPort.postMessage({ kind: 'failed', message: 'wrong password' })"),
+      'wrong password',
+    ],
   ])('%s, and nothing waits for it', async (_, heartbeat, message) => {
     await heartbeat.ready()
     expect(heartbeat.failure?.message).toBe(message)

@@ -108,6 +108,10 @@ export class HeartbeatThread implements Heartbeat {
       this.#ready.resolve()
       return
     }
+    if (answer.kind === 'failed') {
+      this.#onFailed(new Error(answer.message))
+      return
+    }
     for (const id of answer.renewed) this.#leases.get(id)?.onRenewed()
     for (const id of answer.lost) {
       const lease = this.#leases.get(id)

@@ -105,6 +105,23 @@ test('retries soon while the store is down, and reports the renewal of an expire
   expect(loop.answers.at(-1)).toEqual({ kind: 'changed', lost: [], renewed: [1] })
 })
 
+test.each([true, false])(
+  'ends if its connection never worked, and not if its store is down: worked %s',
+  async worked => {
+    const loop = new TestLoop()
+    loop.keep(1)
+    if (worked) await advance(TTL / 3)
+    loop.isDown = true
+    await advance(12_000)
+    const { length } = loop.statements
+    await advance(12_000)
+    expect(loop.statements.length > length).toBe(worked)
+    expect(loop.isClosed).toBe(!worked)
+    const failed = loop.answers.filter(({ kind }) => kind === 'failed')
+    expect(failed).toEqual(worked ? [] : [{ kind: 'failed', message: 'down' }])
+  },
+)
+
 test('renews nothing while the event loop is blocked for too long, and continues when it makes progress', async () => {
   const loop = new TestLoop()
   loop.keep(1, { maxBlockedMs: 2 * TTL })

@@ -8,10 +8,10 @@ import type { HeartbeatAnswer, HeartbeatRequest, ThreadLease } from './heartbeat
 export const MAX_LEASES_PER_STATEMENT = 200
 
 /**
- * After so many failures before the first success the thread ends, since its connection will not work. Failures after a
+ * A thread that has failed for this long, in ms, without a success ends: its connection will not work. Failures after a
  * success are those of the store.
  */
-const MAX_FIRST_FAILURES = 20
+const MAX_FIRST_FAILURE_MS = 10_000
 
 /** The thread's own connection to a store. */
 export interface LeaseRenewer {
@@ -37,8 +37,8 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
   let timer: NodeJS.Timeout | undefined
   let beating: Promise<void> | undefined
   let isClosed = false
-  /** Failures before the first success; undefined after it. */
-  let firstFailures: number | undefined = 0
+  let hasSucceeded = false
+  let firstFailureAt: bigint | undefined
 
   port.on('message', (request: HeartbeatRequest) => {
     if (request.kind === 'keep') {
@@ -72,8 +72,7 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
     if (earliest === undefined) return
     const ms = Math.max(0, Number(earliest - process.hrtime.bigint()) / 1e6)
     timer = setTimeout(() => {
-      // An error ends the thread.
-      beating = beat().then(() => {
+      beating = beat().finally(() => {
         beating = undefined
         schedule()
       })
@@ -112,11 +111,18 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
     let isHeld: readonly boolean[]
     try {
       isHeld = await renewer.renew(due.map(({ lease }) => lease))
-      firstFailures = undefined
+      hasSucceeded = true
     } catch (error) {
-      if (firstFailures !== undefined && ++firstFailures === MAX_FIRST_FAILURES) throw error
-      // The store is not available. It is tried again soon, since the leases may still be valid.
       const now = process.hrtime.bigint()
+      firstFailureAt ??= now
+      if (!hasSucceeded && now - firstFailureAt >= nsOf(MAX_FIRST_FAILURE_MS)) {
+        const message = error instanceof Error ? error.message : String(error)
+        port.postMessage({ kind: 'failed', message } satisfies HeartbeatAnswer)
+        // It waits for the end of this beat.
+        void close()
+        return
+      }
+      // The store is not available. It is tried again soon, since the leases may still be valid.
       for (const each of due) each.nextAt = now + nsOf(each.lease.ttlMs / 10)
       return
     }
