@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { HeartbeatAnswer, HeartbeatRequest, ThreadLease } from './heartbeat-messages.ts'
-import { type LeaseRenewer, MAX_LEASES_PER_STATEMENT, runHeartbeat } from './run-heartbeat.ts'
+import { type LeaseRenewer, MAX_LEASES_PER_STATEMENT, type RenewalOutcome, runHeartbeat } from './run-heartbeat.ts'
 
 const TTL = 3000
 /** More than any test. */
@@ -16,6 +16,7 @@ class TestLoop implements LeaseRenewer {
   readonly statements: number[][] = []
   readonly answers: HeartbeatAnswer[] = []
   readonly lost = new Set<number>()
+  readonly locked = new Set<number>()
   isDown = false
   isClosed = false
   #onMessage: (request: HeartbeatRequest) => void = () => {}
@@ -42,10 +43,10 @@ class TestLoop implements LeaseRenewer {
     return new BigInt64Array(until)
   }
 
-  async renew(leases: readonly ThreadLease[]): Promise<readonly boolean[]> {
+  async renew(leases: readonly ThreadLease[]): Promise<readonly RenewalOutcome[]> {
     this.statements.push(leases.map(({ id }) => id))
     if (this.isDown) throw new Error('down')
-    return leases.map(({ id }) => !this.lost.has(id))
+    return leases.map(({ id }) => (this.lost.has(id) ? 'lost' : this.locked.has(id) ? 'locked' : 'renewed'))
   }
 
   async close(): Promise<void> {
@@ -87,6 +88,18 @@ test('reports lost leases and forgets them', async () => {
   expect(loop.statements).toEqual([[1, 2], [2], [2]])
   const lost = loop.answers.flatMap(answer => (answer.kind === 'changed' ? answer.lost : []))
   expect(lost).toEqual([1])
+})
+
+test('retries a lease soon whose log is locked, without the others', async () => {
+  const loop = new TestLoop()
+  const [locked] = [loop.keep(1), loop.keep(2)]
+  loop.locked.add(1)
+  await advance(TTL / 3 + TTL / 10)
+  expect(loop.statements).toEqual([[1, 2], [1]])
+  expect(locked?.[0]).toBe(0n)
+  loop.locked.clear()
+  await advance(TTL / 10)
+  expect(locked?.[0]).toBeGreaterThan(0n)
 })
 
 test('retries soon while the store is down, and reports the renewal of an expired lease', async () => {

@@ -13,10 +13,16 @@ export const MAX_LEASES_PER_STATEMENT = 200
  */
 const MAX_FIRST_FAILURE_MS = 10_000
 
+/** What happened to a lease. */
+export type RenewalOutcome = 'renewed' | 'lost' | 'locked'
+
 /** The thread's own connection to a store. */
 export interface LeaseRenewer {
-  /** Renews leases. Returns for each whether the log still has this epoch. */
-  renew(leases: readonly ThreadLease[]): Promise<readonly boolean[]>
+  /**
+   * Renews leases. Returns what happened to each: it was renewed; the log has another epoch, or none; or another transaction
+   * has the log locked now.
+   */
+  renew(leases: readonly ThreadLease[]): Promise<readonly RenewalOutcome[]>
   /** Closes the connection. */
   close(): Promise<void>
 }
@@ -108,9 +114,9 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
 
   async function renew(due: readonly BeatingLease[], answer: { lost: number[]; renewed: number[] }): Promise<void> {
     const askedAt = process.hrtime.bigint()
-    let isHeld: readonly boolean[]
+    let outcomes: readonly RenewalOutcome[]
     try {
-      isHeld = await renewer.renew(due.map(({ lease }) => lease))
+      outcomes = await renewer.renew(due.map(({ lease }) => lease))
       hasSucceeded = true
     } catch (error) {
       const now = process.hrtime.bigint()
@@ -130,7 +136,12 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
     for (const [i, each] of due.entries()) {
       const { id, ttlMs } = each.lease
       if (!leases.has(id)) continue
-      if (!isHeld[i]) {
+      const outcome = outcomes[i]
+      if (outcome === 'locked') {
+        each.nextAt = now + nsOf(ttlMs / 10)
+        continue
+      }
+      if (outcome !== 'renewed') {
         leases.delete(id)
         answer.lost.push(id)
         continue

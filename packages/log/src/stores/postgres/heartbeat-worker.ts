@@ -1,13 +1,13 @@
-// The thread that renews leases while the event loop is blocked, with its own connections to the server.
+// The thread that renews leases while the event loop is blocked, with its own connection to the server.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { loadDriver } from '../../store/driver-package.ts'
-import type { HeartbeatData, ThreadLease } from '../../store/heartbeat-messages.ts'
+import type { HeartbeatData } from '../../store/heartbeat-messages.ts'
 import { runHeartbeat } from '../../store/run-heartbeat.ts'
 import { Database, type PostgresDriver } from './database.ts'
 import type { PostgresHeartbeatConnection } from './heartbeat.ts'
 import { encodeName, keyOf } from './name.ts'
-import { quoteIdentifier, renewalsOf } from './statements.ts'
+import { quoteIdentifier, renewAllOf } from './statements.ts'
 
 const { connection, progress } = workerData as HeartbeatData<PostgresHeartbeatConnection>
 const { driver, config, schema, timeoutMs } = connection
@@ -18,17 +18,20 @@ const database = new Database({
   schema,
   timeoutMs,
 })
-const sql = renewalsOf(quoteIdentifier(schema))
+const renewAll = renewAllOf(quoteIdentifier(schema))
 
 runHeartbeat(parentPort as NonNullable<typeof parentPort>, progress, {
   async renew(leases) {
     const keys = leases.map(({ streamId }) => keyOf(streamId))
     const epochs = leases.map(({ epoch }) => encodeName(epoch))
     const ttls = leases.map(({ ttlMs }) => Math.ceil(ttlMs))
-    const rows = await database.query('renew', sql.renewUnlocked, [keys, epochs, ttls], true)
-    const renewed = new Set(rows.map(([position]) => Number(position) - 1))
-    // The others are locked by an append, or lost.
-    return Promise.all(leases.map((lease, i) => renewed.has(i) || renewOne(lease)))
+    const rows = await database.query('renew', renewAll, [keys, epochs, ttls], true)
+    const found = new Map(rows.map(([position, isRenewed]) => [Number(position) - 1, isRenewed === true]))
+    return leases.map((_, i) => {
+      const isRenewed = found.get(i)
+      if (isRenewed === undefined) return 'lost'
+      return isRenewed ? 'renewed' : 'locked'
+    })
   },
   async close() {
     database.refuse()
@@ -36,9 +39,3 @@ runHeartbeat(parentPort as NonNullable<typeof parentPort>, progress, {
     await database.end()
   },
 })
-
-async function renewOne({ streamId, epoch, ttlMs }: ThreadLease): Promise<boolean> {
-  const values = [keyOf(streamId), encodeName(epoch), Math.ceil(ttlMs)]
-  const [[until] = []] = await database.query('renew', sql.renew, values, true)
-  return until !== null
-}

@@ -18,8 +18,6 @@ export interface PostgresHeartbeatConnection {
 
 /** Maximum timeout, in ms: a connection that hangs is replaced before the leases expire. */
 const MAX_TIMEOUT_MS = 1500
-/** Number of connections: a renewal that waits for a lock must not delay the others. */
-const POOL_SIZE = 2
 
 /** The settings of a connection. Those of the pool are left out. */
 const SETTINGS = [
@@ -67,7 +65,7 @@ function threadConfigOf(config: pg.PoolConfig): pg.PoolConfig {
   const chosen = SETTINGS.flatMap(name => (all[name] === undefined ? [] : [[name, all[name]]]))
   return {
     ...plainSettings(Object.fromEntries(chosen)),
-    max: POOL_SIZE,
+    max: 1,
     connectionTimeoutMillis: MAX_TIMEOUT_MS,
     // An idle connection stays open: leases are renewed all the time.
     idleTimeoutMillis: 0,

@@ -18,7 +18,7 @@ export const statementsOf = (schema: string) => ({
   stamps: `select asked, concat_ws('.', extract(epoch from pg_postmaster_start_time()), id, incarnation, head, floor, epochs, epoch is null)
     from unnest($1::text[]) as asked left join ${schema}.streams on key = asked`,
   claim: `select * from ${schema}.claim($1, $2, $3, $4, $5)`,
-  renew: renewalsOf(schema).renew,
+  renew: `select * from ${schema}.renew($1, $2, $3)`,
   release: `update ${schema}.streams set epoch = null, lease_owner = null, lease_until = null where key = $1 and epoch = $2 returning 1`,
   // One query per program, so that logs of other programs are not scanned.
   due: `with now as materialized (select ${schema}.clock() as clock), found as (
@@ -64,15 +64,18 @@ export const statementsOf = (schema: string) => ({
   notify: 'select pg_notify($1, payload) from unnest($2::text[]) as payload',
 })
 
-/** The statements that renew leases, for a schema (a quoted name). */
-export const renewalsOf = (schema: string) => ({
-  // Rows that an append has locked are left out, so that no two statements deadlock. Returns the positions, from 1.
-  renewUnlocked: `with held as (
-      select s.id, h.ttl, h.position
-      from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as h(key, epoch, ttl, position)
-      join ${schema}.streams s on s.key = h.key and s.epoch = h.epoch
-      for no key update of s skip locked
-    ) update ${schema}.streams s set lease_until = ${schema}.clock() + held.ttl from held where s.id = held.id
-    returning held.position`,
-  renew: `select * from ${schema}.renew($1, $2, $3)`,
-})
+/**
+ * Renews the leases of several logs. Returns the positions, from 1, of those whose epoch holds the log, and whether each was
+ * renewed. Rows that others have locked are left out, so that no two statements deadlock.
+ */
+export const renewAllOf = (schema: string): string => `with asked as (
+    select * from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as a(key, epoch, ttl, position)
+  ), free as (
+    select s.id, a.ttl, a.position from asked a join ${schema}.streams s on s.key = a.key and s.epoch = a.epoch
+    for no key update of s skip locked
+  ), renewed as (
+    update ${schema}.streams s set lease_until = ${schema}.clock() + free.ttl from free where s.id = free.id
+    returning free.position
+  )
+  select a.position, r.position is not null
+  from asked a join ${schema}.streams s on s.key = a.key and s.epoch = a.epoch left join renewed r on r.position = a.position`

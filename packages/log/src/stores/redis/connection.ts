@@ -69,10 +69,9 @@ export function plainSettingsOf({ options = {} }: ClientSettings): PlainClientSe
     readonly credentialsProvider?: unknown
   }
   const { reconnectStrategy: _, ...rest } = socket
-  const { credentialsProvider: __, ...plain } = plainSettings({
-    ...{ url, username, password, database, socket: rest },
-    credentialsProvider,
-  })
+  const plain = plainSettings({ url, username, password, database, socket: rest })
+  // The package itself makes a provider of a user name and a password.
+  if (username === undefined && password === undefined) plainSettings({ credentialsProvider })
   return Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined))
 }
 

@@ -23,7 +23,7 @@ runHeartbeat(parentPort as NonNullable<typeof parentPort>, progress, {
       logs.flatMap(({ record, head }) => [record, head]),
       args,
     )
-    return (reply as number[]).map(renewed => renewed === 1)
+    return (reply as number[]).map(renewed => (renewed === 1 ? 'renewed' : 'lost'))
   },
   close: () => connection.close(),
 })

@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { HeartbeatData, ThreadLease } from '../../store/heartbeat-messages.ts'
-import { runHeartbeat } from '../../store/run-heartbeat.ts'
+import { type RenewalOutcome, runHeartbeat } from '../../store/run-heartbeat.ts'
 import { renew } from './lease.ts'
 import { type FileOptions, LogFile } from './log-file.ts'
 
@@ -27,12 +27,14 @@ runHeartbeat(parentPort as NonNullable<typeof parentPort>, progress, {
   },
 })
 
-function renewAll(leases: readonly ThreadLease[]): boolean[] {
+function renewAll(leases: readonly ThreadLease[]): RenewalOutcome[] {
   // A lost lease needs no flush to disk.
   file ??= new LogFile({ ...connection, durability: 'normal' }, BUSY_TIMEOUT_MS)
   const open = file
   return open.transaction('write', () =>
-    leases.map(({ streamId, epoch, ttlMs }) => renew(open, Date.now(), streamId, epoch, ttlMs) !== undefined),
+    leases.map(({ streamId, epoch, ttlMs }) =>
+      renew(open, Date.now(), streamId, epoch, ttlMs) === undefined ? 'lost' : 'renewed',
+    ),
   )
 }
 

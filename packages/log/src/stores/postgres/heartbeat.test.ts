@@ -1,0 +1,69 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keptUntilRenewed } from '../kept-lease.fixture.ts'
+import { postgresStore } from './index.ts'
+import { type Server, server } from './postgres-server.fixture.ts'
+
+let running: Server
+beforeAll(async () => {
+  running = await server()
+})
+afterAll(() => running.stop())
+
+const connections = async () => {
+  const [[count] = []] = await running.sql(
+    "select count(*) from pg_stat_activity where backend_type = 'client backend' and application_name <> 'operator'",
+  )
+  return Number(count)
+}
+
+test('the thread connects with the settings of the URL, and leaves no connection behind', async () => {
+  const store = postgresStore({ url: running.url, schema: 'by_url' })
+  await keptUntilRenewed(store)
+  expect(await connections()).toBeGreaterThan(1)
+  await store.close()
+  await expect.poll(connections).toBe(0)
+})
+
+test('the thread connects with the settings of a pool, which hides its password', async () => {
+  await running.sql("create role hidden login superuser password 'secret'")
+  const { hostname, port, pathname } = new URL(running.url)
+  const pool = new pg.Pool({
+    host: hostname,
+    port: Number(port),
+    database: pathname.slice(1),
+    user: 'hidden',
+    password: 'secret',
+  })
+  const store = postgresStore({ pool, schema: 'by_pool' })
+  await keptUntilRenewed(store)
+  await store.close()
+  await pool.end()
+})
+
+test('settings with a function are a failure, which says which', async () => {
+  const pool = new pg.Pool({ connectionString: running.url, password: async () => 'secret' })
+  const store = postgresStore({ pool, schema: 'by_function' })
+  await store.heartbeat?.ready()
+  expect(store.heartbeat?.failure?.message).toContain('the setting password of the connection')
+  await store.close()
+  await pool.end()
+})
+
+test('a log that another transaction has locked delays the renewal of no other lease', async () => {
+  const store = postgresStore({ url: running.url, schema: 'locked' })
+  await store.create('waits', null)
+  const claim = await store.claim('waits', 'me', 60_000, false)
+  const locker = await running.session()
+  await locker.query("begin; select from locked.streams where key = 'waits' for no key update")
+  let lost = 0
+  const epoch = 'epoch' in claim ? claim.epoch : ''
+  const calls = { onLost: () => lost++, onRenewed: () => {} }
+  const waits = store.heartbeat?.keep({ streamId: 'waits', epoch, ttlMs: 300, maxBlockedMs: 3_600_000, ...calls })
+  await keptUntilRenewed(store)
+  expect(waits?.until).toBe(Number.NEGATIVE_INFINITY)
+  await locker.end()
+  await expect.poll(() => waits?.until).toBeGreaterThan(0)
+  expect(lost).toBe(0)
+  await store.close()
+})
