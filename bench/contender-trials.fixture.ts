@@ -18,6 +18,7 @@ const SAME_TRIAL: readonly RegExp[] = [
   /^server\/fan-out-1000:/,
   /^scale\/cold-start: .* 100 turns/,
   /^scale\/runs: .* (100|1,000) at once/,
+  /^scale\/kills: .* (redis|postgres)/,
   /^runtime\/sub-agents: (1|100) /,
   /^dialects\/growth:/,
 ]

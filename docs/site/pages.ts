@@ -266,6 +266,7 @@ const all: readonly Group[] = [
           decision('0009-workflow-hooks-by-replay', 'Workflow hooks by replay'),
           decision('0010-two-bridges-for-foreign-streams', 'Two bridges for foreign streams'),
           decision('0011-untrusted-schemas-in-a-worker', 'Untrusted schemas are checked in a worker'),
+          decision('0012-liveness-apart-from-fencing', 'Liveness apart from fencing'),
         ],
       },
     ],

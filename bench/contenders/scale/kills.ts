@@ -16,8 +16,8 @@ export type SharedBackend = 'sqlite' | 'redis' | 'postgres'
 const AGENT = 'endless'
 /** Number of drivers before a kill. */
 const DRIVERS = 2
-/** How long an answer streams before its driver is killed, in ms: more than one lease. */
-const STREAMED_MS = 4000
+/** How long an answer streams before its driver is killed, in ms: its lease has been renewed twice by then. */
+const STREAMED_MS = 2500
 /** Over this time the kills are spread, in ms, so that they meet every moment between two renewals. */
 const SPREAD_MS = 1000
 

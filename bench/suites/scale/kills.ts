@@ -16,7 +16,7 @@ export function killsBenchmark(quick: boolean): Benchmark {
     item: 'kill',
     unit: 'latency',
     rounds: 1,
-    trial: 1,
+    trial: 2,
     contenders: backends.map(
       (backend): Contender => ({
         name: nameOf(backend),

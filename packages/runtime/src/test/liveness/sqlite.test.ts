@@ -12,7 +12,7 @@ livenessTests('SQLite', async () => {
   }
 })
 
-test('a process whose clock is a minute ahead takes no live lease over', async () => {
+test('law 4: a process whose clock is a minute ahead takes no live lease over', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-ahead-'))
   const trial = new LivenessTrial({ kind: 'sqlite', path: join(folder, 'logs.db') })
   try {
