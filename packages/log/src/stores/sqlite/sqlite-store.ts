@@ -72,7 +72,7 @@ export interface SqliteOptions {
    */
   readonly walBytes?: number
   /**
-   * The store's clock, in ms.
+   * The store's clock, in ms, for tests.
    *
    * @default Date.now
    */
@@ -107,7 +107,7 @@ export function sqliteStore(options: SqliteOptions): LogStore {
     throw new LogError('invalid', `walBytes: expected a whole number from ${MIN_WAL_BYTES}, found ${walBytes}`)
   }
   const file = { path: resolve(path), durability, walBytes, ...(maxPages === undefined ? {} : { maxPages }) }
-  return new SqliteStore(file, clock)
+  return new SqliteStore(file, clock, steadyClock ?? clock ?? (() => performance.now()))
 }
 
 /** A write-ahead log that fills the disk cannot be moved to the file, which has to grow for that. */
