@@ -4,23 +4,20 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { HeartbeatData, ThreadLease } from '../../store/heartbeat-messages.ts'
 import { type RenewalOutcome, runHeartbeat } from '../../store/run-heartbeat.ts'
 import { renew } from './lease.ts'
-import { type FileOptions, LogFile } from './log-file.ts'
+import { type FileOptions, LogFile, walBytesOf } from './log-file.ts'
 
 /** How long a renewal waits for a lock of another connection, in ms. */
 const BUSY_TIMEOUT_MS = 1000
-/** The number of renewals after which a checkpoint runs. A renewal writes one page or two. */
-const RENEWALS_PER_CHECKPOINT = 1000
 
 const { connection, progress } = workerData as HeartbeatData<FileOptions>
 let file: LogFile | undefined
-let renewals = 0
 
 runHeartbeat(parentPort as NonNullable<typeof parentPort>, progress, {
   async renew(leases) {
-    const found = renewAll(leases)
-    renewals += leases.length
-    if (renewals >= RENEWALS_PER_CHECKPOINT) checkpoint()
-    return found
+    const outcomes = renewAll(leases)
+    // The event loop counts only its own writes, and may be blocked.
+    if (walBytesOf(connection.path) > connection.walBytes) file?.row('PRAGMA wal_checkpoint(PASSIVE)')
+    return outcomes
   },
   async close() {
     file?.close()
@@ -36,10 +33,4 @@ function renewAll(leases: readonly ThreadLease[]): RenewalOutcome[] {
       renew(open, Date.now(), streamId, epoch, ttlMs) === undefined ? 'lost' : 'renewed',
     ),
   )
-}
-
-/** The event loop counts only its own writes, and may be blocked. */
-function checkpoint(): void {
-  renewals = 0
-  file?.row('PRAGMA wal_checkpoint(PASSIVE)')
 }
