@@ -421,7 +421,7 @@ export const keepers: readonly Mutant[] = [
     caught: {
       'blobs: measures those of a log or a principal by the beginning of their hash': /the blobs a-\* of a log/,
     },
-    within: ['snapshotsAndBlobs'],
+    within: ['snapshotsAndBlobs', 'invalidArguments'],
     handle: () => store => ({
       blobUsage: async scope => (await store.blobUsage?.(scope, '')) ?? { count: 0, bytes: 0 },
     }),
