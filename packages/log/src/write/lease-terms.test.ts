@@ -95,7 +95,7 @@ test('options set the lease and the longest block', async () => {
   expect(world.heartbeat.leases.get('s')).toMatchObject({ ttlMs: 500, maxBlockedMs: 500 })
 })
 
-test('the lease is as certain as the heartbeat has confirmed, also right after a block', async () => {
+test('trusts the lease only until the end that the heartbeat confirmed, also right after a block', async () => {
   const world = new HeartbeatWorld()
   const writer = await world.writer()
   // No timer of the event loop runs meanwhile.
@@ -119,7 +119,7 @@ test('the event loop renews what the heartbeat neglects, before it expires', asy
   expect(world.tap.count('renew')).toBeGreaterThan(0)
 })
 
-test('a writer waits until its lease is certain again, whoever renews it', async () => {
+test('a writer waits until its lease is certain again, also if only the heartbeat renews it', async () => {
   const world = new HeartbeatWorld()
   const writer = await world.writer()
   world.tap.isDown = true
@@ -139,7 +139,7 @@ test('a lease that the heartbeat has lost fences the writer', async () => {
   expect(await failure(writer.flush())).toBe('fenced')
 })
 
-test('after a failure of the heartbeat the event loop renews longer leases, and one failure is reported', async () => {
+test('the event loop renews longer leases after a failure of the heartbeat, which is reported once', async () => {
   const world = new HeartbeatWorld()
   const writers = [await world.writer('a'), await world.writer('b')]
   world.heartbeat.failure = new Error('no threads')
@@ -152,7 +152,7 @@ test('after a failure of the heartbeat the event loop renews longer leases, and 
   expect(world.failures).toEqual(['no threads'])
 })
 
-test('a heartbeat that starts too slowly does not delay a claim for long, and its lease is long', async () => {
+test('a claim does not wait long for a heartbeat that starts slowly, and gets a long lease', async () => {
   const world = new HeartbeatWorld()
   world.heartbeat.isReady = new Promise(() => {})
   const claiming = world.writer()
@@ -169,7 +169,7 @@ test('a closed store is not reported as a failure of its heartbeat', async () =>
   expect(world.failures).toEqual([])
 })
 
-test('without a heartbeat the lease is long', async () => {
+test('the lease is long without a heartbeat', async () => {
   const memory = new Memory({ clock: () => Date.now() })
   const manager = new StreamManager({ store: memoryStore(undefined, memory) })
   const writer = await manager.createWriter('s', { runId: 'r', agentType: 'assistant' })
