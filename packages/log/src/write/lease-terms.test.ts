@@ -79,7 +79,7 @@ test('a heartbeat makes the lease short, and the event loop does not renew it', 
   for (let n = 0; n < 20; n++) {
     heartbeat.beat()
     await advance(HEARTBEAT_LEASE / 3)
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
   }
   expect(tap.count('renew')).toBe(0)
   expect(heartbeat.leases.get('s')?.progress).toBeGreaterThanOrEqual(20)
@@ -102,9 +102,9 @@ test('trusts the lease only until the end that the heartbeat confirmed, also rig
   vi.setSystemTime(Date.now() + 60_000)
   const now = performance.now() + 60_000
   vi.spyOn(performance, 'now').mockImplementation(() => now)
-  expect(writer.isSure).toBe(false)
+  expect(writer.isLeaseValid).toBe(false)
   world.heartbeat.beat()
-  expect(writer.isSure).toBe(true)
+  expect(writer.isLeaseValid).toBe(true)
   vi.restoreAllMocks()
 })
 
@@ -113,7 +113,7 @@ test('the event loop renews what the heartbeat neglects, before it expires', asy
   const writer = await world.writer()
   for (let n = 0; n < 100; n++) {
     await advance(100)
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
   }
   expect(world.heartbeat.failure).toBeUndefined()
   expect(world.tap.count('renew')).toBeGreaterThan(0)
@@ -124,11 +124,11 @@ test('a writer waits until its lease is certain again, also if only the heartbea
   const writer = await world.writer()
   world.tap.isDown = true
   await advance(HEARTBEAT_LEASE)
-  const sure = writer.sure()
+  const valid = writer.whenLeaseValid()
   world.heartbeat.beat()
   world.heartbeat.leases.get('s')?.onRenewed()
-  await sure
-  expect(writer.isSure).toBe(true)
+  await valid
+  expect(writer.isLeaseValid).toBe(true)
 })
 
 test('a lease that the heartbeat has lost fences the writer', async () => {
@@ -148,7 +148,7 @@ test('the event loop renews longer leases after a failure of the heartbeat, whic
   await world.writer('c')
   expect(world.remainingMs('c')).toBe(EVENT_LOOP_LEASE)
   await advance(2 * EVENT_LOOP_LEASE)
-  expect(writers.map(writer => writer.isSure)).toEqual([true, true])
+  expect(writers.map(writer => writer.isLeaseValid)).toEqual([true, true])
   expect(world.failures).toEqual(['no threads'])
 })
 
