@@ -32,7 +32,7 @@ const REQUESTS: Readonly<Record<string, (eventId?: string) => TestRequest>> = {
 }
 
 /** Opens an app and begins a run. */
-async function openRun() {
+async function openRun(agentType?: string) {
   const app = millrace({
     store: memoryStore(),
     agents: [agent({ name: 'echo', model: scriptedModel([{ text: '' }]) })],
@@ -48,7 +48,7 @@ async function openRun() {
     const events = new EventReader('sse')
     return [...events.push(await reply.text()), ...events.end()]
   }
-  return { written: await WrittenRun.begin(manager), read }
+  return { written: await WrittenRun.begin(manager, agentType), read }
 }
 
 const TOKENS = 100_000
@@ -65,6 +65,14 @@ describe(`a replay of ${TOKENS} tokens`, () => {
       expect([name, text.match(/(ab )+/g)?.join('').length]).toEqual([name, 3 * TOKENS])
       expect([name, events.length > MAX_EVENTS]).toEqual([name, false])
     }
+  })
+
+  test('has few events also if the entries are large in the store, and so is read in many pages', async () => {
+    const { written, read } = await openRun('a'.repeat(500))
+    await written.write({ kind: 'words', n: 10_000 })
+    await written.end()
+    for (const [name, request] of Object.entries(REQUESTS))
+      expect([name, (await read(request())).length > 20]).toEqual([name, false])
   })
 
   test(`has at most ${MAX_EVENTS} events in dialects that cannot resume`, async () => {
