@@ -156,7 +156,7 @@ export async function* piecesOf(
           }
         }
         // The end of the replay is reported, also if its last entries are not for this reader.
-        const endsReplay = isReplay && sequence >= batch.replayEnd
+        const endsReplay: boolean = isReplay && sequence >= batch.replayEnd
         isReplay &&= !endsReplay
         if (entries.length > 0 || endsReplay) {
           const { sequence: previous } = decodeCursor(after)
