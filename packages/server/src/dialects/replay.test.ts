@@ -48,7 +48,16 @@ async function openRun(agentType?: string) {
     const events = new EventReader('sse')
     return [...events.push(await reply.text()), ...events.end()]
   }
-  return { written: await WrittenRun.begin(manager, agentType), read }
+  /** Reads a stream until it has a text, and leaves it. */
+  const readUntil = async ({ path, headers }: TestRequest, text: string): Promise<void> => {
+    const reply = await app.fetch(new Request(`http://localhost${path}`, { ...(headers && { headers }) }))
+    let received = ''
+    for await (const bytes of reply.body as ReadableStream<Uint8Array>) {
+      received += Buffer.from(bytes).toString()
+      if (received.includes(text)) return
+    }
+  }
+  return { written: await WrittenRun.begin(manager, agentType), read, readUntil }
 }
 
 const TOKENS = 100_000
@@ -73,6 +82,14 @@ describe(`a replay of ${TOKENS} tokens`, () => {
     await written.end()
     for (const [name, request] of Object.entries(REQUESTS))
       expect([name, (await read(request())).length > 20]).toEqual([name, false])
+  })
+
+  test('is complete while the run continues, also if its last pages have no entries for clients', async () => {
+    const { written, readUntil } = await openRun('a'.repeat(500))
+    await written.write({ kind: 'words', n: 1000 })
+    await written.write({ kind: 'secret', n: 1000 })
+    for (const request of Object.values(REQUESTS)) await readUntil(request(), 'w999. ')
+    await written.end()
   })
 
   test(`has at most ${MAX_EVENTS} events in dialects that cannot resume`, async () => {
