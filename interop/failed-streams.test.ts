@@ -292,6 +292,22 @@ describe('Helix', () => {
     }
   })
 
+  test('shows why the run failed, not an earlier error that it recovered from or that of a sub-agent', () => {
+    const child = { ...helixBase, agentId: 'child', agentType: 's' }
+    const start = { type: 'subagent_start', subAgentType: 's', subSessionId: 'child', callId: 'c' }
+    const ofChild = { type: 'chunk', chunk: { ...child, type: 'error', error: 'of the child', recoverable: false } }
+    const recovered = helixChunk({ type: 'error', error: 'overloaded', recoverable: true })
+    const last = { type: 'fail', error: 'no more' }
+    const errorsIn = (...events: readonly object[]) => {
+      const decoder = helixDialect.decoder()
+      const chunks = events.flatMap(event => decoder.decode(event as never))
+      return chunks.flatMap(({ chunk, origin }) => (chunk.type === 'error' && !origin ? [chunk.message] : []))
+    }
+    expect(errorsIn(helixChunk(start), ofChild, last)).toEqual(['no more'])
+    expect(errorsIn(recovered, last)).toEqual(['overloaded', 'no more'])
+    expect(errorsIn(helixChunk({ type: 'error', error: 'no more', recoverable: true }), last)).toEqual(['no more'])
+  })
+
   test('begins again with `run_resumed` after a failure', () => {
     const failure = helixChunk({ type: 'error', error: 'no', recoverable: false })
     const resumed = { type: 'run_resumed', runId: 'run', fromCheckpointId: null, fromStepCount: 0, mode: 'continue' }

@@ -67,7 +67,8 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   readonly #waiting = new Map<string, PendingRef>()
   #checkpointId: string | undefined
   #hasOutput = false
-  #hasError = false
+  /** The message of the run's last error, without those of sub-agents. */
+  #runError: string | undefined
 
   get status(): EndStatus | undefined {
     return this.#status
@@ -277,7 +278,8 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   #fail(error: string): readonly DecodedChunk[] {
     const chunks = this.#status === undefined ? this.#allClosed() : []
-    if (this.#status === undefined && !this.#hasError) chunks.push({ type: 'error', message: error })
+    // An error that recovered, or that of a sub-agent, is not why the run failed.
+    if (this.#status === undefined && error !== this.#runError) chunks.push({ type: 'error', message: error })
     if (this.#status === undefined || this.#status === 'paused') {
       this.#status = 'failed'
       this.#failForeignRun()
@@ -314,11 +316,11 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
         if (!isChild) this.#hasOutput = true
         break
       case 'error':
-        this.#hasError = true
+        if (!isChild) this.#runError = chunk.message
         break
       case 'run-started':
         this.#hasOutput = false
-        this.#hasError = false
+        this.#runError = undefined
         this.#status = undefined
         break
       case 'run-resumed':

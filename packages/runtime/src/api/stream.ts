@@ -124,6 +124,7 @@ export async function* piecesOf(
     const cursorAt = (sequence: number): string => encodeCursor(reader.cursorAt(sequence))
     let isWaiting = !location.hasStarted
     let isPaused = false
+    let isReplay = true
     try {
       // Looked up once, because the log may contain many earlier pauses of the run.
       let pause = await pauseOf(manager, sessionId, runId)
@@ -154,7 +155,10 @@ export async function* piecesOf(
             break
           }
         }
-        if (entries.length > 0) {
+        // The end of the replay is reported, also if its last entries are not for this reader.
+        const endsReplay: boolean = isReplay && sequence >= batch.replayEnd
+        isReplay &&= !endsReplay
+        if (entries.length > 0 || endsReplay) {
           const { sequence: previous } = decodeCursor(after)
           after = cursor
           yield { after: previous, sequence, cursor, entries, replayEnd: batch.replayEnd, cursorAt }

@@ -32,7 +32,7 @@ const REQUESTS: Readonly<Record<string, (eventId?: string) => TestRequest>> = {
 }
 
 /** Opens an app and begins a run. */
-async function openRun() {
+async function openRun(agentType?: string) {
   const app = millrace({
     store: memoryStore(),
     agents: [agent({ name: 'echo', model: scriptedModel([{ text: '' }]) })],
@@ -48,7 +48,16 @@ async function openRun() {
     const events = new EventReader('sse')
     return [...events.push(await reply.text()), ...events.end()]
   }
-  return { written: await WrittenRun.begin(manager), read }
+  /** Reads a stream until it has a text, and leaves it. */
+  const readUntil = async ({ path, headers }: TestRequest, text: string): Promise<void> => {
+    const reply = await app.fetch(new Request(`http://localhost${path}`, { ...(headers && { headers }) }))
+    let received = ''
+    for await (const bytes of reply.body as ReadableStream<Uint8Array>) {
+      received += Buffer.from(bytes).toString()
+      if (received.includes(text)) return
+    }
+  }
+  return { written: await WrittenRun.begin(manager, agentType), read, readUntil }
 }
 
 const TOKENS = 100_000
@@ -65,6 +74,22 @@ describe(`a replay of ${TOKENS} tokens`, () => {
       expect([name, text.match(/(ab )+/g)?.join('').length]).toEqual([name, 3 * TOKENS])
       expect([name, events.length > MAX_EVENTS]).toEqual([name, false])
     }
+  })
+
+  test('has few events also if the entries are large in the store, and so is read in many pages', async () => {
+    const { written, read } = await openRun('a'.repeat(500))
+    await written.write({ kind: 'words', n: 10_000 })
+    await written.end()
+    for (const [name, request] of Object.entries(REQUESTS))
+      expect([name, (await read(request())).length > 20]).toEqual([name, false])
+  })
+
+  test('is complete while the run continues, also if its last pages have no entries for clients', async () => {
+    const { written, readUntil } = await openRun('a'.repeat(500))
+    await written.write({ kind: 'words', n: 1000 })
+    await written.write({ kind: 'secret', n: 1000 })
+    for (const request of Object.values(REQUESTS)) await readUntil(request(), 'w999. ')
+    await written.end()
   })
 
   test(`has at most ${MAX_EVENTS} events in dialects that cannot resume`, async () => {

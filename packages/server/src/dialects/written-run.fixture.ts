@@ -34,8 +34,8 @@ export class WrittenRun {
   }
 
   /** Begins the run. The manager must not coalesce. */
-  static async begin(manager: StreamManager): Promise<WrittenRun> {
-    const writer = await manager.createWriter(SESSION, { runId: RUN, agentType: 'echo', principal: OWNER })
+  static async begin(manager: StreamManager, agentType = 'echo'): Promise<WrittenRun> {
+    const writer = await manager.createWriter(SESSION, { runId: RUN, agentType, principal: OWNER })
     await writer.commit([{ type: 'start' }])
     return new WrittenRun(manager, writer)
   }

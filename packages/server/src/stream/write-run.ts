@@ -52,7 +52,8 @@ export async function writeRun(
       for await (const piece of run.pieces(options)) {
         // Proves the incarnation once; later cursors build on it. The cursor of a piece that ends at a pause proves nothing: it is read separately.
         const [first] = piece.entries
-        if (last === null && first) assertIncarnation(identity, decodeCursor(piece.cursorAt(first.sequence)))
+        if (first === undefined) continue
+        if (last === null) assertIncarnation(identity, decodeCursor(piece.cursorAt(first.sequence)))
         // This connection must not see entries before the run.
         const batch = { ...piece, after: last ?? start }
         channel.write(new EntriesFrame(sessionId, batch).bytes(format, false, last))

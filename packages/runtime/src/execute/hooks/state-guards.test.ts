@@ -87,6 +87,27 @@ describe('a guard', () => {
     expect((await testRun.view()).structured.map(({ data }) => data)).toEqual([{ step: 'start' }])
   })
 
+  test('guards code after a hook if it is read after that hook', async () => {
+    const sent: string[] = []
+    const testWorkflow = single(async () => {
+      const [isSentBefore, setSentBefore] = useNodeState(false)
+      await useStep('step', () => 1)
+      if (!isSentBefore) {
+        sent.push('read before the hook')
+        setSentBefore(true)
+      }
+      const [isSentAfter, setSentAfter] = useNodeState(false)
+      if (!isSentAfter) {
+        sent.push('read after the hook')
+        setSentAfter(true)
+      }
+      await ask(1)
+    })
+    expect(await answered(await WorkflowTestRun.start(testWorkflow), 1)).toMatchObject({ status: 'completed' })
+    // The first value is the one at the step, when nothing was set.
+    expect(sent).toEqual(['read before the hook', 'read after the hook', 'read before the hook'])
+  })
+
   test('skips updates of an object, and later updates of the object are shown', async () => {
     const show = (item: string) => useStructuredData({ kind: 'append', streamId: 's', path: 'rows', items: [item] })
     const testWorkflow = single(async () => {

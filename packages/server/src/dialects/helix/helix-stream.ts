@@ -178,12 +178,13 @@ export class HelixStream {
   }
 
   /** Writes a batch of entries. Returns whether the connection is still open. */
-  async #encode({ entries, cursor, replayEnd }: ReadBatch, reader: BatchReader): Promise<boolean> {
+  async #encode({ entries, cursor, sequence, replayEnd }: ReadBatch, reader: BatchReader): Promise<boolean> {
     const { runId } = this.#options
-    for (const window of this.#windows.add(entries, replayEnd)) {
+    const positionAt = (sequence: number): string => encodeCursor(reader.cursorAt(sequence))
+    for (const window of this.#windows.add({ entries, reached: sequence, replayEnd, positionAt })) {
       const [entry] = window.entries as [Entry]
       if (entry.chunk.type === 'step-discarded' || entry.chunk.type === 'rewind') await this.#recordPosition(entry)
-      this.#cursor = encodeCursor(reader.cursorAt(window.last))
+      this.#cursor = window.position
       // Merged deltas have the position of the last one: a client that resumes after it has all of them.
       const positioned = { ...(await this.#resolved(entry)), sequence: window.last }
       for (const event of this.#encoder.encode(positioned)) this.#write(event)
@@ -193,7 +194,8 @@ export class HelixStream {
       if (this.#text.length >= PAGE_BYTES && !(await this.#flush())) return false
       if (this.#isOver) break
     }
-    if (this.#status === undefined) this.#cursor = cursor
+    // The client does not have the entries of an open window.
+    if (this.#status === undefined && !this.#windows.isOpen) this.#cursor = cursor
     return this.#flush()
   }
 

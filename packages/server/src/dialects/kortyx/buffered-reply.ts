@@ -11,7 +11,7 @@ import { reauthorizeSession } from '../../sessions/session-access.ts'
 import { assertIncarnation } from '../../stream/control-frames.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 import { type AcceptedTurn, handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
-import { EntryWindows } from '../run-stream/entry-windows.ts'
+import { type EntryWindow, EntryWindows } from '../run-stream/entry-windows.ts'
 import { EventWriter } from '../run-stream/event-writer.ts'
 
 /** Schema of a complete stream as one reply. */
@@ -102,14 +102,18 @@ async function chunksOf(
   const writer = new EventWriter(encoder, collect, { after })
   // Excludes rewound entries.
   const windows = new EntryWindows({ resumed: after && { first: after.sequence, last: after.sequence } })
-  for await (const { entries, cursor, sequence } of run.pieces({ rewound: true, pageBytes: PAGE_BYTES, signal })) {
-    assertIncarnation(identity, decodeCursor(cursor))
-    for (const { first, last, entries: merged } of windows.add(entries, sequence)) {
-      const range = { first, last, id: `${last}` }
-      for (const entry of merged)
-        writer.writeEntry(entry.blobs ? await services.manager.resolve(run.sessionId, entry) : entry, range)
+  const write = async ({ first, last, entries, position: id }: EntryWindow) => {
+    for (const entry of entries) {
+      const resolved = entry.blobs ? await services.manager.resolve(run.sessionId, entry) : entry
+      writer.writeEntry(resolved, { first, last, id })
     }
   }
+  for await (const { entries, cursor, sequence } of run.pieces({ rewound: true, pageBytes: PAGE_BYTES, signal })) {
+    assertIncarnation(identity, decodeCursor(cursor))
+    const page = { entries, reached: sequence, replayEnd: Number.POSITIVE_INFINITY, positionAt: String }
+    for (const window of windows.add(page)) await write(window)
+  }
+  for (const window of windows.end()) await write(window)
   writer.end(status)
   return chunks
 }

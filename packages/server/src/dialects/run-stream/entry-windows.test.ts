@@ -41,7 +41,10 @@ function windowsOf(
   const all: EntryWindow[] = []
   for (let at = 0, i = 0; at < entries.length; i++) {
     const size = sizes[i % sizes.length] as number
-    all.push(...windows.add(entries.slice(at, at + size), replayEnd))
+    const page = entries.slice(at, at + size)
+    const positions = new Map(page.map(({ sequence }) => [sequence, `after ${sequence}`]))
+    const positionAt = (sequence: number) => positions.get(sequence) ?? 'of another page'
+    all.push(...windows.add({ entries: page, reached: page.at(-1)?.sequence ?? 0, replayEnd, positionAt }))
     at += size
   }
   return [...all, ...windows.end()]
@@ -57,7 +60,8 @@ describe('windows', () => {
         Array.from({ length: last - first + 1 }, (_, i) => first + i),
       )
       expect(covered).toEqual(entries.map(({ sequence }) => sequence))
-      for (const { first, last, entries: merged } of windows) {
+      for (const { first, last, entries: merged, position } of windows) {
+        expect(position).toBe(`after ${last}`)
         const own = entries.filter(({ sequence }) => sequence >= first && sequence <= last)
         expect(merged).toEqual(coalesce(own))
         if (own.length > 1) expect(own.every(({ chunk }) => chunk.type === 'text-delta')).toBe(true)
@@ -75,6 +79,22 @@ describe('windows', () => {
       }
     })
     fc.assert(property, runs)
+  })
+
+  test('are the same for each size of the pages of a replay', () => {
+    const property = fc.property(logs, sizes, sizes, (entries, sizes, otherSizes) => {
+      expect(windowsOf(entries, sizes)).toEqual(windowsOf(entries, otherSizes))
+    })
+    fc.assert(property, runs)
+  })
+
+  test('are complete at the end of the replay, also if its last entries are not for this reader', () => {
+    const windows = new EntryWindows()
+    const page = (reached: number, ...entries: Entry[]) => ({ entries, reached, replayEnd: 3, positionAt: String })
+    expect([...windows.add(page(1, delta(1, 'a'))), windows.isOpen]).toEqual([true])
+    expect([...windows.add(page(2, delta(2, 'b'))), windows.isOpen]).toEqual([true])
+    expect([...windows.add(page(3))]).toMatchObject([{ first: 1, last: 2, position: '2' }])
+    expect(windows.isOpen).toBe(false)
   })
 
   test('have single entries after the replay', () => {
@@ -127,5 +147,5 @@ test('keeps deltas of one part apart that differ in another field', () => {
     [2, 2],
     [3, 3],
   ])
-  expect(windowsOf(entries, [9])).toEqual([{ first: 1, last: 3, entries }])
+  expect(windowsOf(entries, [9])).toEqual([{ first: 1, last: 3, entries, position: 'after 3' }])
 })

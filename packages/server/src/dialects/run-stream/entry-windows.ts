@@ -7,6 +7,19 @@ export interface EntryWindow {
   readonly first: number
   readonly last: number
   readonly entries: readonly Entry[]
+  /** The position after `last`. */
+  readonly position: string
+}
+
+/** A page of the log. */
+export interface EntryPage {
+  readonly entries: readonly Entry[]
+  /** The log was read up to this sequence. */
+  readonly reached: number
+  /** Entries up to this sequence are a replay. */
+  readonly replayEnd: number
+  /** The position after an entry of the page. */
+  readonly positionAt: (sequence: number) => string
 }
 
 /** Options of the windows of a stream. */
@@ -28,39 +41,50 @@ export class EntryWindows {
   /** The deltas of the window that is not complete. */
   #open: Entry[] = []
   #length = 0
+  /** The position after the last entry of that window. */
+  #positionAt: EntryPage['positionAt'] = String
 
   constructor(options: EntryWindowsOptions = {}) {
     this.#options = options
   }
 
-  /** Adds entries that were read at once. Those up to `replayEnd` are a replay. Yields the complete windows. */
-  *add(entries: readonly Entry[], replayEnd: number): Generator<EntryWindow, void, undefined> {
+  /** Whether added entries wait for more of their window. A client does not have them yet. */
+  get isOpen(): boolean {
+    return this.#open.length > 0
+  }
+
+  /** Adds the next page. Yields the complete windows. A window continues over pages of a replay: their size in bytes does not count. */
+  *add({ entries, reached, replayEnd, positionAt }: EntryPage): Generator<EntryWindow, void, undefined> {
     for (const entry of entries) {
       const length = entry.sequence <= replayEnd ? deltaLengthOf(entry) : undefined
       if (!this.#continues(entry, length)) yield* this.end()
-      if (length === undefined) yield windowOf(entry)
-      else {
-        this.#open.push(entry)
-        this.#length += length
-      }
+      this.#positionAt = positionAt
+      this.#open.push(entry)
+      this.#length += length ?? 0
+      if (length === undefined) yield* this.end()
     }
     const { first = 0, last = 0 } = this.#options.resumed ?? {}
-    const { sequence = 0 } = this.#open.at(-1) ?? {}
+    const { sequence } = this.#open.at(-1) ?? {}
+    if (sequence === undefined) return
     // The window of a client is complete only at its last entry.
-    if (sequence < first || sequence >= last) yield* this.end()
+    if (reached >= replayEnd && (sequence < first || sequence >= last)) yield* this.end()
+    else {
+      // The reader does not know positions of earlier pages.
+      const position = positionAt(sequence)
+      this.#positionAt = () => position
+    }
   }
 
   /** Yields the rest. */
   *end(): Generator<EntryWindow, void, undefined> {
-    const deltas = this.#open
-    const [first] = deltas
-    const last = deltas.at(-1)
+    const [first] = this.#open
+    const last = this.#open.at(-1)
     if (first === undefined || last === undefined) return
+    const entries = coalesce(this.#open)
     this.#open = []
     this.#length = 0
-    const entries = coalesce(deltas)
-    if (this.#options.isSinglePart && entries.length > 1) yield* deltas.map(windowOf)
-    else yield { first: first.sequence, last: last.sequence, entries }
+    const position = this.#positionAt(last.sequence)
+    yield { first: first.sequence, last: last.sequence, entries, position }
   }
 
   /** Whether an entry belongs to the open window. */
@@ -69,22 +93,14 @@ export class EntryWindows {
     if (previous === undefined || length === undefined || entry.sequence !== previous.sequence + 1) return false
     const { resumed, isSinglePart } = this.#options
     if (entry.sequence === resumed?.first || previous.sequence === resumed?.last) return false
-    if (isSinglePart && partOf(entry) !== partOf(previous)) return false
+    if (isSinglePart && coalesce([previous, entry]).length > 1) return false
     return this.#open.length < MAX_ENTRIES && this.#length + length <= MAX_LENGTH
   }
 }
-
-const windowOf = (entry: Entry): EntryWindow => ({ first: entry.sequence, last: entry.sequence, entries: [entry] })
 
 /** The length of a delta that may be merged. Undefined for any other entry. */
 function deltaLengthOf({ chunk, origin, blobs, internal }: Entry): number | undefined {
   if (isGuest(origin) || blobs || internal) return undefined
   if ('delta' in chunk && typeof chunk.delta === 'string') return chunk.delta.length
   return chunk.type === 'structured-data' && chunk.kind === 'append' ? JSON.stringify(chunk.items).length : undefined
-}
-
-/** The part that a delta belongs to. */
-function partOf({ chunk, origin }: Entry): string {
-  const { id, toolCallId, streamId } = chunk as { id?: string; toolCallId?: string; streamId?: string }
-  return JSON.stringify([chunk.type, id ?? toolCallId ?? streamId, isGuest(origin) ? '' : origin.lane])
 }

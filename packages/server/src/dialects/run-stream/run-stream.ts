@@ -135,15 +135,17 @@ class RunStream<Event> {
         if (!isVerified) assertIncarnation(identity, decodeCursor(cursor))
         isVerified = true
         for (const entry of entries) status = statusAfter(entry, status)
-        for (const window of windows.add(entries, piece.replayEnd)) {
-          const id = dialectFormat.hasCursorIds ? piece.cursorAt(window.last) : `${window.last}`
-          if (!(await this.#writeWindow(window, id))) return undefined
-        }
+        const positionAt = dialectFormat.hasCursorIds ? piece.cursorAt : String
+        for (const window of windows.add({ entries, reached: sequence, replayEnd: piece.replayEnd, positionAt }))
+          if (!(await this.#writeWindow(window))) return undefined
+        // The client does not have all entries before the cursor.
+        if (windows.isOpen) continue
         // Up to the resume position the client has everything.
         const resumeCursor = after && sequence <= after.sequence ? after.cursor : cursor
         if (resumeCursor !== undefined) this.#text += dialectFormat.mark?.(resumeCursor) ?? ''
         if (!(await this.#flush())) return undefined
       }
+      for (const window of windows.end()) if (!(await this.#writeWindow(window))) return undefined
     } catch (error) {
       if (!(error instanceof RunError && error.code === 'run_taken_back')) throw error
       this.#isRemoved = true
@@ -156,7 +158,7 @@ class RunStream<Event> {
   }
 
   /** Writes the entries of a window. Returns whether the connection is still open. */
-  async #writeWindow({ first, last, entries }: EntryWindow, id: string): Promise<boolean> {
+  async #writeWindow({ first, last, entries, position: id }: EntryWindow): Promise<boolean> {
     const { manager } = this.#services
     const { sessionId: streamId } = this.#options.run
     const range = { first, last, id }
