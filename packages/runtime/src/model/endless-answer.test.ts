@@ -114,6 +114,22 @@ test('an answer whose outputs exceed a commit is cut off like any other, and kee
   expect(new Set(states.slice(kept))).toEqual(new Set(['output-error']))
 })
 
+test('a complete answer keeps the outputs that fit into a commit, and the others are errors', async () => {
+  const outputs = Array.from({ length: 200 }, (_, n): LanguageModelV4StreamPart[] => [
+    { ...SEARCH_CALL, toolCallId: `p${n}` },
+    { type: 'tool-result', toolCallId: `p${n}`, toolName: 'search', result: 'x'.repeat(50_000) },
+  ])
+  const { result } = await run(partsModel([...begun, ...outputs.flat(), finish()]), {})
+  expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
+  const calls = result.message?.parts.filter(part => 'toolCallId' in part) ?? []
+  const kept = calls.filter(({ state }) => state === 'output-available').length
+  expect(kept).toBeGreaterThan(70)
+  expect(calls).toHaveLength(200)
+  expect(calls.slice(kept)).toEqual(
+    Array(200 - kept).fill(expect.objectContaining({ state: 'output-error', code: 'tool_output_too_large' })),
+  )
+})
+
 test('an answer is cut off in the middle of a text, a call and a result, which stay as they are', async () => {
   const parts: LanguageModelV4StreamPart[] = [
     ...begun,

@@ -19,15 +19,14 @@ import { modelLimitsOf } from '../../model/model-limits.ts'
 import { PartReader } from '../../model/part-reader.ts'
 import { promptOf, syntheticMessage } from '../../model/prompt.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
-import { jsonSizeAtLeast } from '../../schema/json-size.ts'
 import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
 import { CutAnswerError } from '../cut-answer-error.ts'
 import { outputInvalid, outputProblem } from '../output-stream.ts'
 import { type AgentExecution, type CompletedModelCall, contextOf, maxCallIdLength } from '../program-execution.ts'
-import { fitCalls } from '../tool/fit-calls.ts'
 import { allowanceFor } from './budgets.ts'
+import { fittingOutputs, withFittingOutputs } from './fitting-outputs.ts'
 
 /**
  * Calls the model until an answer is complete and valid. Returns undefined if another process is to make the next
@@ -114,7 +113,7 @@ export async function callModel(
       call.end()
       const { usage, warnings, providerMetadata, raw } = answer
       return {
-        committedChunks: [...committedChunks, ...outputChunk, finishOf(answer, lane)],
+        committedChunks: [...withFittingOutputs(committedChunks, lane), ...outputChunk, finishOf(answer, lane)],
         calls,
         requestedCalls,
         callIds: answer.callIds,
@@ -275,28 +274,9 @@ async function writeCutUsage(lane: Lane, { usage }: ModelAnswer, estimatedTokens
   await lane.write({ type: 'step-finish', usage: { ...counts, outputTokens }, finishReason: 'length' }).appended
 }
 
-/** Bytes of an output that count when outputs are selected: the log stores a larger one apart from its commit. */
-const MAX_OUTPUT_WEIGHT = 64 * 1024
-
-/**
- * The outputs of provider tools in a cut answer, which the end of its agent commits. Those that do not fit into half of the
- * commit are left out: the rest of it is for the other entries of the end. Calls of other tools never run.
- */
-function outputsIn({ committedChunks }: ModelAnswer, lane: Lane): BatchItem[] {
-  const outputs = committedChunks.flatMap(chunk =>
-    chunk.type === 'tool-output-available' || chunk.type === 'tool-output-error' ? [chunk] : [],
-  )
-  const fitHalf = (chunks: readonly Chunk[]) => lane.fits([...chunks, ...chunks])
-  if (fitHalf(outputs)) return outputs.map(chunk => ({ chunk, lane }))
-  const weighed = outputs.map(chunk => {
-    const weight = Math.min(jsonSizeAtLeast(chunk, MAX_OUTPUT_WEIGHT), MAX_OUTPUT_WEIGHT)
-    return { toolCallId: chunk.toolCallId, weight, chunk }
-  })
-  return fitCalls(weighed, selected => fitHalf(selected.map(({ chunk }) => chunk))).map(({ chunk }) => ({
-    chunk,
-    lane,
-  }))
-}
+/** The outputs of provider tools in an answer that was cut off. Its calls of other tools never run. */
+const outputsIn = ({ committedChunks }: ModelAnswer, lane: Lane): BatchItem[] =>
+  fittingOutputs(committedChunks, lane).map(chunk => ({ chunk, lane }))
 
 /** Discards an attempt. Its usage still counts. */
 async function discardAttempt(lane: Lane, answer: ModelAnswer, attempt: number, failure: MillraceError): Promise<void> {
