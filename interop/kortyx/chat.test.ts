@@ -116,6 +116,7 @@ test('a stopped run is not reported as complete', async () => {
   const { backend, page } = await pageOf('holder')
   const going = page.send('go')
   await backend.gate.reached
+  await expect.poll(() => page.received[0]?.text).toBe('one two ')
   const runtime = await backend.app.runtime()
   const { runs } = await backend.view('s')
   await runtime.stop('s', runs[0]?.runId ?? '')

@@ -41,7 +41,7 @@ test('the thread connects with the settings of a client', async () => {
   await store.close()
 })
 
-test('settings with a function are a failure, which says which', async () => {
+test('fails if a setting is a function, and names the setting', async () => {
   const { host, port } = urls()
   const credentialsProvider = {
     type: 'async-credentials-provider',

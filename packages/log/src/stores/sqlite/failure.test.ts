@@ -49,18 +49,13 @@ describe('sqliteStore', () => {
 })
 
 describe('calls on a file that cannot be used', () => {
-  const cases: [string, () => string, RegExp][] = [
+  const cases: [file: string, make: () => string, advice: RegExp][] = [
     ['in a missing folder', () => join(folder, 'absent', 'logs.db'), /create its folder/],
     ['that is a folder', () => folder, /create its folder/],
     [
       'that is not a database',
       () => written('not a database, but long enough to be taken for one'.repeat(100)),
       /not an SQLite/,
-    ],
-    [
-      'of a newer version',
-      () => createFile(written(''), 'PRAGMA application_id = 0x4d494c52; PRAGMA user_version = 99'),
-      /upgrade/,
     ],
     [
       'with the tables of another application',
@@ -79,6 +74,17 @@ describe('calls on a file that cannot be used', () => {
       const error = await failureOf(call())
       expect(error.code).toBe('unavailable')
       expect(error.message).toMatch(advice)
+    }
+  })
+
+  test('fail as invalid, with advice, for a file of a newer version: no retry can succeed', async () => {
+    const store = open({
+      path: createFile(written(''), 'PRAGMA application_id = 0x4d494c52; PRAGMA user_version = 99'),
+    })
+    for (const call of [() => store.create('log', null), () => store.list(null, 1), () => store.restored()]) {
+      const error = await failureOf(call())
+      expect(error.code).toBe('invalid')
+      expect(error.message).toMatch(/upgrade/)
     }
   })
 
