@@ -34,7 +34,7 @@ import { workflow } from './index.ts'
 import { DEFAULT_BACKOFF } from './model/backoff.ts'
 import { MAX_BUFFERED_BYTES } from './model/bounded-fetch.ts'
 import { DEFAULT_MODEL_LIMITS } from './model/model-limits.ts'
-import { BYTES_PER_TOKEN, PART_BYTES } from './model/part-reader.ts'
+import { BYTES_PER_TOKEN, MAX_ANSWER_ITEMS, PART_BYTES } from './model/part-reader.ts'
 import { FORM_CHECK_TIMEOUT_MS, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './schema/form-response.ts'
 import { DEFAULT_ANSWER_CHECK_MS, MAX_WAITING_PER_PRINCIPAL } from './schema/schema-checker.ts'
 import { MAX_WAITING_CHECKS, WORKER_MEMORY_MIB } from './schema/schema-worker.ts'
@@ -69,6 +69,7 @@ test.each([
   ['`budget.bytes`', `${DEFAULT_BUDGET.bytes / 1024 / 1024} MiB`],
   ['`modelLimits.answerBytes`', `${DEFAULT_MODEL_LIMITS.answerBytes / 1024 / 1024} MiB`],
   ['a part of an answer', `${PART_BYTES} bytes`],
+  ['texts, calls, results and other items of an answer', MAX_ANSWER_ITEMS.toLocaleString('en')],
   ['a token, by the estimate', `${BYTES_PER_TOKEN} bytes`],
   ['`boundedFetch`: `maxBytes`', `${MAX_BUFFERED_BYTES / 1024 / 1024} MiB`],
   ["a client's claim of a tool", MAX_CLAIM_MS.toLocaleString('en')],

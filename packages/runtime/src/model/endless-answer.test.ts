@@ -8,6 +8,7 @@ import { providerTool, tool } from '../define/tool.ts'
 import { reportsOf, runToEnd } from '../execute/agent/run-to-end.fixture.ts'
 import { endlessModel } from './endless-model.fixture.ts'
 import { chunksOf, finish, partsModel, streamOf, type TestAgentOptions, textParts } from './model-run.fixture.ts'
+import { MAX_ANSWER_ITEMS } from './part-reader.ts'
 
 const search = providerTool({ name: 'search', id: 'maker.search' })
 const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 1 })
@@ -76,6 +77,57 @@ describe('an answer without end is cut off at its limit of bytes, and its text i
       expect(sent()).toBeLessThan(400)
     })
   }
+})
+
+describe('an answer without end is cut off at its limit of items, however short they are', () => {
+  test.each(['tool calls', 'sources'])('%s', async name => {
+    const next = PARTS[name] as (n: number) => LanguageModelV4StreamPart
+    const { model, ends, sent } = endlessModel(begun, next)
+    const unlimited = { answerBytes: Number.POSITIVE_INFINITY, answerTokens: Number.POSITIVE_INFINITY }
+    const { result } = await run(model, { modelLimits: unlimited, budget: { bytes: 8 * 1024 * 1024 } })
+    expect(result).toMatchObject({
+      status: 'failed',
+      error: { code: 'budget_answer', category: 'budget', retryable: false },
+      reason: `the model’s answer exceeded ${MAX_ANSWER_ITEMS} texts, calls, results and other items: ask for less at a time`,
+    })
+    expect(result.message?.parts[1]).toMatchObject({ type: 'text', text: 'It is warm.', state: 'done' })
+    expect(ends).toHaveLength(1)
+    expect(sent()).toBeLessThanOrEqual(2 * MAX_ANSWER_ITEMS)
+  })
+})
+
+test('an answer whose outputs exceed a commit is cut off like any other, and keeps the first ones', async () => {
+  const result = 'x'.repeat(50_000)
+  const { model, signals } = endlessModel(begun, n =>
+    n % 2
+      ? { type: 'tool-result', toolCallId: `p${n - 1}`, toolName: 'search', result }
+      : { ...SEARCH_CALL, toolCallId: `p${n}` },
+  )
+  const run12MiB = await run(model, { modelLimits: { answerBytes: 12 * 1024 * 1024 } })
+  expect(run12MiB.result).toMatchObject({ status: 'failed', error: { code: 'budget_answer' } })
+  expect(signals).toHaveLength(1)
+  const states = run12MiB.result.message?.parts.flatMap(part => ('toolCallId' in part ? [part.state] : [])) ?? []
+  const kept = states.lastIndexOf('output-available') + 1
+  // Half of a commit of 8 MiB.
+  expect(kept).toBeGreaterThan(70)
+  expect(states.slice(0, kept)).toEqual(Array(kept).fill('output-available'))
+  expect(new Set(states.slice(kept))).toEqual(new Set(['output-error']))
+})
+
+test('a complete answer keeps the outputs that fit into a commit, and the others are errors', async () => {
+  const outputs = Array.from({ length: 200 }, (_, n): LanguageModelV4StreamPart[] => [
+    { ...SEARCH_CALL, toolCallId: `p${n}` },
+    { type: 'tool-result', toolCallId: `p${n}`, toolName: 'search', result: 'x'.repeat(50_000) },
+  ])
+  const { result } = await run(partsModel([...begun, ...outputs.flat(), finish()]), {})
+  expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
+  const calls = result.message?.parts.filter(part => 'toolCallId' in part) ?? []
+  const kept = calls.filter(({ state }) => state === 'output-available').length
+  expect(kept).toBeGreaterThan(70)
+  expect(calls).toHaveLength(200)
+  expect(calls.slice(kept)).toEqual(
+    Array(200 - kept).fill(expect.objectContaining({ state: 'output-error', code: 'tool_output_too_large' })),
+  )
 })
 
 test('an answer is cut off in the middle of a text, a call and a result, which stay as they are', async () => {

@@ -12,6 +12,25 @@ import type { ModelLimits } from './model-limits.ts'
 export const PART_BYTES = 64
 /** Bytes of streamed text that count as one token. */
 export const BYTES_PER_TOKEN = 4
+/**
+ * Maximum number of items in an answer. Each takes kilobytes of memory, however short it is: without this limit, an answer
+ * of 32 MiB could have 100,000 of them.
+ */
+export const MAX_ANSWER_ITEMS = 10_000
+
+/** Parts that add an item to an answer. Deltas and ends continue one. */
+const ITEM_PARTS: ReadonlySet<unknown> = new Set<LanguageModelV4StreamPart['type']>([
+  'custom',
+  'file',
+  'reasoning-file',
+  'reasoning-start',
+  'source',
+  'text-start',
+  'tool-approval-request',
+  'tool-call',
+  'tool-input-start',
+  'tool-result',
+])
 
 /** What an answer may use, and the error of an answer that uses more. */
 export interface Allowance {
@@ -58,6 +77,7 @@ export class PartReader {
   #cancelEnd: (() => void) | undefined
   #bytes = 0
   #textBytes = 0
+  #items = 0
 
   constructor(settings: PartReaderSettings) {
     this.#settings = settings
@@ -152,12 +172,13 @@ export class PartReader {
     }
   }
 
-  /** @throws {BudgetError} if the part exceeds the allowance. */
+  /** @throws {BudgetError} if the part exceeds the allowance or the number of items. */
   #count(part: LanguageModelV4StreamPart): void {
     const { bytes, tokens } = this.#settings.allowance
     this.#bytes += sizeOf(part, bytes.left - this.#bytes)
     if (this.#bytes > bytes.left) throw bytes.error()
     const { type, delta } = (part ?? {}) as { readonly type?: unknown; readonly delta?: unknown }
+    if (ITEM_PARTS.has(type) && ++this.#items > MAX_ANSWER_ITEMS) throw tooManyItems()
     if (typeof delta !== 'string' || typeof type !== 'string' || !type.endsWith('-delta')) return
     this.#textBytes += Buffer.byteLength(delta)
     if (this.estimatedTokens > tokens.left) throw tokens.error()
@@ -172,6 +193,12 @@ function sizeOf(part: LanguageModelV4StreamPart, max: number): number {
   }
   return PART_BYTES + jsonSizeAtLeast(part, max)
 }
+
+const tooManyItems = (): BudgetError =>
+  new BudgetError(
+    'budget_answer',
+    `the model’s answer exceeded ${MAX_ANSWER_ITEMS} texts, calls, results and other items: ask for less at a time`,
+  )
 
 const firstPartError = ({ firstPartMs }: ModelLimits): ProviderError =>
   new ProviderError(

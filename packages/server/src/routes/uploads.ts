@@ -1,10 +1,10 @@
-import { uploadHashOf, uploadUrlOf, uploadUsage } from '@millrace/runtime/internal'
+import { uploadUsage } from '@millrace/runtime/internal'
 import { HttpError } from '../errors/http-error.ts'
 import { bytesOf } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { Uploaded } from '../routing/schemas.ts'
-import { isFilename, isMediaType, MAX_FILENAME_LENGTH } from '../runs/uploads.ts'
+import { isFilename, isMediaType, MAX_FILENAME_LENGTH, storeUpload } from '../runs/uploads.ts'
 import { assertSameSession, requireSession, withSession } from '../sessions/session-access.ts'
 import { IMMUTABLE } from './blobs.ts'
 
@@ -33,10 +33,7 @@ export const uploads = [
       if (data.byteLength === 0) throw new HttpError('body_invalid', 'body: expected a file, found an empty body')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
       const stored = await withSession(services, caller, sessionId, async identity => {
-        const { streamId } = identity
-        const hash = uploadHashOf(uploadUrlOf(upload)) as string
-        const store = () => services.runtime.upload(streamId, upload)
-        const done = await services.uploads.store(caller.owner, streamId, hash, data.byteLength, store)
+        const done = await storeUpload(services, caller.owner, identity, upload)
         await assertSameSession(services.manager, identity)
         return done
       })

@@ -1,4 +1,4 @@
-import { uploadHashOf, uploadUnknown } from '@millrace/runtime/internal'
+import { type UploadInput, uploadHashOf, uploadUnknown, uploadUrlOf } from '@millrace/runtime/internal'
 import { HttpError } from '../errors/http-error.ts'
 import type { Services } from '../routing/services.ts'
 import type { SessionIdentity } from '../sessions/session-access.ts'
@@ -8,6 +8,17 @@ const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
 
 /** Maximum length of a filename, in characters. */
 export const MAX_FILENAME_LENGTH = 255
+
+/** Stores a file in a session of an owner, within the quota. @throws `uploads_limit` */
+export function storeUpload(
+  { runtime, uploads }: Services,
+  owner: string | null,
+  { streamId }: Pick<SessionIdentity, 'streamId'>,
+  upload: UploadInput,
+): ReturnType<Services['runtime']['upload']> {
+  const hash = uploadHashOf(uploadUrlOf(upload)) as string
+  return uploads.store(owner, streamId, hash, upload.data.byteLength, () => runtime.upload(streamId, upload))
+}
 
 /** Checks the files of an input. @throws `upload_unknown` for files that are not uploaded, `input_too_large` if they exceed the total limit */
 export async function assertUploaded(

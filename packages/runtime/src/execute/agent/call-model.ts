@@ -26,6 +26,7 @@ import { CutAnswerError } from '../cut-answer-error.ts'
 import { outputInvalid, outputProblem } from '../output-stream.ts'
 import { type AgentExecution, type CompletedModelCall, contextOf, maxCallIdLength } from '../program-execution.ts'
 import { allowanceFor } from './budgets.ts'
+import { fittingOutputs, withFittingOutputs } from './fitting-outputs.ts'
 
 /**
  * Calls the model until an answer is complete and valid. Returns undefined if another process is to make the next
@@ -112,7 +113,7 @@ export async function callModel(
       call.end()
       const { usage, warnings, providerMetadata, raw } = answer
       return {
-        committedChunks: [...committedChunks, ...outputChunk, finishOf(answer, lane)],
+        committedChunks: [...withFittingOutputs(committedChunks, lane), ...outputChunk, finishOf(answer, lane)],
         calls,
         requestedCalls,
         callIds: answer.callIds,
@@ -275,7 +276,7 @@ async function writeCutUsage(lane: Lane, { usage }: ModelAnswer, estimatedTokens
 
 /** The outputs of provider tools in an answer that was cut off. Its calls of other tools never run. */
 const outputsIn = ({ committedChunks }: ModelAnswer, lane: Lane): BatchItem[] =>
-  committedChunks.flatMap(chunk => (chunk.type.startsWith('tool-output-') ? [{ chunk, lane }] : []))
+  fittingOutputs(committedChunks, lane).map(chunk => ({ chunk, lane }))
 
 /** Discards an attempt. Its usage still counts. */
 async function discardAttempt(lane: Lane, answer: ModelAnswer, attempt: number, failure: MillraceError): Promise<void> {

@@ -10,13 +10,13 @@ export interface WeighedCall {
 const PRECISION = 64
 
 /** The calls that fit together, in order. If one does not fit, smaller ones after it may. */
-export function fitCalls(
-  calls: readonly WeighedCall[],
-  fits: (selected: readonly WeighedCall[]) => boolean,
-): readonly WeighedCall[] {
+export function fitCalls<Call extends WeighedCall>(
+  calls: readonly Call[],
+  fits: (selected: readonly Call[]) => boolean,
+): readonly Call[] {
   const total = calls.reduce((sum, { weight }) => sum + weight, 0)
-  let selected: readonly WeighedCall[] = []
-  let rejected: readonly WeighedCall[] = []
+  let selected: readonly Call[] = []
+  let rejected: readonly Call[] = []
   const fitsWithin = (bound: number): boolean => {
     const tried = selectUpTo(calls, bound)
     if (isSame(tried, selected)) return true
@@ -43,7 +43,7 @@ export function fitCalls(
 }
 
 /** Selects calls in order up to a total weight, skipping those that exceed it. */
-function selectUpTo(calls: readonly WeighedCall[], bound: number): WeighedCall[] {
+function selectUpTo<Call extends WeighedCall>(calls: readonly Call[], bound: number): Call[] {
   let remaining = bound
   return calls.filter(({ weight }) => {
     if (weight > remaining) return false

@@ -14,7 +14,7 @@ import { programKey, withoutVersion } from '../../runs/program.ts'
 import { answererOf, guestOf, requesterOf } from '../../runs/requester.ts'
 import { assertInputSize, assertSameRequest } from '../../runs/run-input.ts'
 import { latestRunId } from '../../runs/target-run.ts'
-import { assertUploaded } from '../../runs/uploads.ts'
+import { assertUploaded, storeUpload } from '../../runs/uploads.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 import type { SessionIdentity } from '../../sessions/session-access.ts'
 import { findSession, reauthorizeSession, requireSession, withSession } from '../../sessions/session-access.ts'
@@ -277,11 +277,12 @@ class Turn {
     return { input, files }
   }
 
-  /** Stores files in the session. */
+  /** Stores files in the session. @throws `uploads_limit` */
   async #upload(files: readonly UploadInput[]): Promise<void> {
     if (files.length === 0) return
     await this.#authorize('upload')
-    for (const file of files) await this.#call.services.runtime.upload(this.#streamId, file)
+    const { services, caller } = this.#call
+    for (const file of files) await storeUpload(services, caller.owner, { streamId: this.#streamId }, file)
   }
 
   /** Authorizes a further action in this session. @throws if the caller may not perform it */

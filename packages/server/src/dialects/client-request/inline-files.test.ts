@@ -1,6 +1,7 @@
 import type { ClientMessage, UserPart } from '@millrace/dialects'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
+import { MIN_COUNTED_BYTES } from '../../sessions/upload-quota.ts'
 import { codeOf, openDialectServer, requestWith, user } from '../dialect-server.fixture.ts'
 import { withUrls } from './inline-files.ts'
 import { contentOf } from './transcript.ts'
@@ -94,6 +95,23 @@ describe('a file inside a message', () => {
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
     // In the size of the message, files count as their URLs.
     await at.runToEnd('s', requestWith(messageWithFiles('u1', file(dataUrl(bytes(100))))))
+  })
+
+  test('has the quota of uploads, and needs no room when it is sent again', async () => {
+    const limits = { sessionUploadedBytes: 2 * MIN_COUNTED_BYTES, ownerUploadedBytes: 3 * MIN_COUNTED_BYTES }
+    const { at } = await openFileServer({ limits })
+    const lookAt = (id: string, n: number) => messageWithFiles(id, file(dataUrl(bytes(10, n))))
+    const [first, second, third] = [lookAt('u1', 1), lookAt('u2', 2), lookAt('u3', 3)]
+    const runId = await at.runToEnd('s', requestWith(first))
+    await at.runToEnd('s', requestWith(first, second))
+    expect(await at.refused('s', requestWith(first, second, third))).toBe('uploads_limit')
+    await at.runToEnd('other', requestWith(third))
+    expect(await codeOf(at.takeTurn('new', requestWith(lookAt('u4', 4))))).toBe('uploads_limit')
+    expect((await at.services.manager.listStreams('ann')).streams.map(({ streamId }) => streamId)).toEqual([
+      'other',
+      's',
+    ])
+    expect(await at.runToEnd('s', requestWith(first))).toBe(runId)
   })
 
   test('needs permission to upload', async () => {
