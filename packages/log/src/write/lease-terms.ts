@@ -69,10 +69,10 @@ export class LeaseTerms {
     const { heartbeat } = this
     if (heartbeat === undefined) return false
     const isLate = Promise.withResolvers<boolean>()
-    const cancel = this.timers.after(MAX_START_MS, () => isLate.resolve(true))
-    const isOver = await Promise.race([heartbeat.ready(), isLate.promise])
+    const cancel = this.timers.after(MAX_START_MS, () => isLate.resolve(false))
+    const isReady = await Promise.race([heartbeat.ready(), isLate.promise])
     cancel()
-    return isOver !== true && this.heartbeat !== undefined
+    return isReady && this.heartbeat !== undefined
   }
 }
 
