@@ -211,6 +211,24 @@ describe('due', () => {
     expect(await store.due([], Number.MAX_SAFE_INTEGER)).toEqual(['c'])
     expect(await store.due(['x'], 0)).toEqual([])
   })
+
+  test('observes the leases of a dead process also beyond the limit', async () => {
+    let now = 1000
+    const path = newPath()
+    const dead = open({ path, clock: () => now })
+    const ids = ['a', 'b', 'c', 'd']
+    for (const id of ids) {
+      await dead.create(id, null)
+      const { version = '' } = (await dead.read(id, { sequence: 0 }, ALL)) ?? {}
+      await dead.append(id, batch('x'), guest(), { ifVersion: version, next: isDue('x') })
+      await dead.claim(id, 'dead', 500, false)
+    }
+    now += 10_000
+    const store = open({ path, clock: () => now })
+    expect(await store.due(['x'], 1)).toHaveLength(1)
+    now += 500
+    for (const id of ids) expect((await store.claim(id, 'me', 500, false)).outcome).toBe('claimed')
+  })
 })
 
 describe('blobs', () => {
