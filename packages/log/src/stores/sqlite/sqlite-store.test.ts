@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
-import type { TicketMove } from '../../store/log-store.ts'
+import { describe, expect, test, vi } from 'vitest'
+import type { LogStore, TicketMove } from '../../store/log-store.ts'
 import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
 
 const { newPath, open } = testFolder()
@@ -119,6 +119,28 @@ describe('listOldest', () => {
     expect('until' in busy && busy.until - busy.clock).toBe(3000)
     clock.ms += 3000
     expect(await ahead.claim('a', 'other', 3000, false)).toMatchObject({ outcome: 'claimed' })
+  })
+
+  test('takes no lease over right after the file was locked for longer than it, so that live processes can renew', async () => {
+    let [now, elapsedMs] = [1000, 0]
+    const started = performance.now()
+    vi.spyOn(performance, 'now').mockImplementation(() => started + elapsedMs)
+    const path = newPath()
+    const [owner, store] = [1, 2].map(() => open({ path, clock: () => now })) as [LogStore, LogStore]
+    await owner.create('log', null)
+    await owner.claim('log', 'owner', 500, false)
+    expect((await store.claim('log', 'me', 500, false)).outcome).toBe('busy')
+    const locker = new DatabaseSync(path)
+    locker.exec('BEGIN IMMEDIATE')
+    const waiting = store.create('other', null)
+    now += 2000
+    elapsedMs += 2000
+    locker.close()
+    await waiting
+    expect((await store.claim('log', 'me', 500, false)).outcome).toBe('busy')
+    elapsedMs += 3001
+    expect((await store.claim('log', 'me', 500, false)).outcome).toBe('claimed')
+    vi.restoreAllMocks()
   })
 
   test('works without its index on a full file', async () => {
