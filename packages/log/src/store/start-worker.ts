@@ -17,7 +17,8 @@ export interface WorkerCode {
  */
 export function startWorker({ url, file = 'worker.ts', source }: WorkerCode, options: WorkerOptions): Worker {
   // Bundlers look for the file of a worker where `Worker` is imported.
-  const { Worker } = process.getBuiltinModule('node:worker_threads')
+  const Worker = process.getBuiltinModule('node:worker_threads')?.Worker
+  if (Worker === undefined) throw new Error('this platform has no worker threads')
   // Flags of the process, such as a loader or an inspector, do not apply to the worker.
   if (!url?.endsWith('.ts')) return new Worker(source, { ...options, execArgv: [], eval: true })
   return new Worker(new URL(url.replace(/[^/]*$/, file)), {

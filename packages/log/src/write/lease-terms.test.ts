@@ -171,6 +171,12 @@ test('a heartbeat that starts too slowly does not delay a claim for long, and it
   await advance(5000)
   await claiming
   expect(world.remainingMs()).toBe(EVENT_LOOP_LEASE)
+  const next = world.writer('next')
+  await advance(1)
+  await next
+  world.heartbeat.isReady = Promise.resolve(true)
+  await world.writer('last')
+  expect(world.remainingMs('last')).toBe(HEARTBEAT_LEASE)
 })
 
 test('while the heartbeat has no connection, leases are those of the event loop', async () => {
