@@ -7,7 +7,7 @@ import { DIALECTS } from './dialects.fixture.ts'
 import { connectionsOf, recordRun, scenarios } from './recorded-runs.fixture.ts'
 
 describe.each(DIALECTS)('law 7: $name', dialect => {
-  test('after a cut at any event, a run never has a wrong status', async () => {
+  test('a run never has a wrong status after a cut at any event', async () => {
     const property = fc.asyncProperty(scenarios, async scenario => {
       const run = await recordRun(scenario)
       follow(dialect, run.live, run.status)

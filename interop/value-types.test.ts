@@ -38,15 +38,15 @@ const VALUES: readonly Json[] = [
 ]
 
 describe.each(DIALECTS)('$name', dialect => {
-  test.each(['whole', 'after its start', 'streamed as its JSON', 'streamed as its text'])(
+  test.each(['sent at once', 'after its start', 'streamed as its JSON', 'streamed as its text'])(
     'decodes the input of a call and its output to the encoded values: %s',
-    way => {
+    form => {
       for (const value of VALUES) {
         const call = { toolCallId: 'c', toolName: 'give' }
-        const delta = way === 'streamed as its JSON' ? JSON.stringify(value) : String(value)
+        const delta = form === 'streamed as its JSON' ? JSON.stringify(value) : String(value)
         const chunks: Chunk[] = [
-          ...(way === 'whole' ? [] : [{ type: 'tool-input-start', ...call } as const]),
-          ...(way.startsWith('streamed') ? [{ type: 'tool-input-delta', toolCallId: 'c', delta } as const] : []),
+          ...(form === 'sent at once' ? [] : [{ type: 'tool-input-start', ...call } as const]),
+          ...(form.startsWith('streamed') ? [{ type: 'tool-input-delta', toolCallId: 'c', delta } as const] : []),
           { type: 'tool-input-available', ...call, input: value },
           { type: 'tool-output-available', toolCallId: 'c', output: value },
         ]

@@ -1,4 +1,4 @@
-// Which parts of the public surface need a doc comment and have none.
+// Which parts of the public surface need a doc comment or a default, and have none.
 import {
   type ApiEntry,
   type ApiItem,
@@ -37,6 +37,27 @@ function itemGaps(entry: ApiEntry, item: ApiItem): string[] {
     member => isShown(member) && isMissing(member) && memberNeedsComment(entry, item, member),
   )
   return [...own, ...members.map(member => `${at}.${member.name}`)]
+}
+
+/**
+ * Optional fields of options without a `@default`, one line each. Types in the format of another system need none.
+ */
+export function defaultGaps(entries: readonly ApiEntry[]): string[] {
+  const gaps = entries.flatMap(entry =>
+    entry.items.flatMap(item => (isOptions(item) && needsComment(entry, item) ? itemDefaultGaps(entry, item) : [])),
+  )
+  return [...new Set(gaps)]
+}
+
+function itemDefaultGaps(entry: ApiEntry, item: ApiItem): string[] {
+  const members = membersOf(entry, item).filter(
+    member =>
+      isShown(member) &&
+      FIELDS.has(member.kind) &&
+      member.isOptional &&
+      parseComment(member.docComment).default === undefined,
+  )
+  return members.map(member => `${specifier(entry)}: ${nameOf(item)}.${member.name}`)
 }
 
 const isMissing = ({ docComment, overloadIndex = 1 }: ApiItem): boolean =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { anchorsOf, linksOf } from '../docs/site/markdown.ts'
-import { commentGaps } from './api-gaps.ts'
+import { commentGaps, defaultGaps } from './api-gaps.ts'
 import { cafe, foreign, item, property, tea, water } from './api-model.fixture.ts'
 import { parseComment, withInherited } from './api-model.ts'
 import { apiPages } from './api-pages.ts'
@@ -144,4 +144,21 @@ test('finds exports, methods and fields without a comment, but no guards, chunks
   expect(commentGaps([foreignBare])).toEqual(
     ['boil', 'BoilOptions.degrees', 'Boiler.name', 'Boiler.start'].map(gap => `@millrace/dialects/other: ${gap}`),
   )
+})
+
+test('finds optional fields of options without a default', () => {
+  expect(defaultGaps(entries)).toEqual([])
+  const members = [
+    property('degrees', 'number', 'Temperature, in °C. @default 100'),
+    property('litres', 'number', 'Size.'),
+    property('leaves', 'string', 'Kind of the leaves.', false),
+  ]
+  const bare = {
+    ...water,
+    items: [
+      item('Interface', 'BoilOptions', 'Options.', 'export interface BoilOptions ', { members }),
+      item('Interface', 'Steam', 'Steam.', 'export interface Steam ', { members }),
+    ],
+  }
+  expect(defaultGaps([bare])).toEqual(['@x/water: BoilOptions.litres'])
 })

@@ -1,11 +1,11 @@
 // `node scripts/api.ts [--check]`: writes `packages/<name>/api/<entry>.api.md`, the public surface of each entry point, and
 // `docs/reference/api/<page>.md`, the API reference, from the built declarations. With `--check` it fails when a committed
-// file differs, or when a part of the surface that needs a doc comment has none.
+// file differs, or when a part of the surface that needs a doc comment or a default has none.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
-import { commentGaps } from './api-gaps.ts'
+import { commentGaps, defaultGaps } from './api-gaps.ts'
 import { type ApiEntry, type ApiItem, nameOf, withInherited } from './api-model.ts'
 import { type ApiPage, apiPages } from './api-pages.ts'
 import { root } from './command.ts'
@@ -33,11 +33,16 @@ try {
   const { surface: own, stale } = extract()
   const surface = withInherited(own)
   const gaps = commentGaps(surface)
+  const withoutDefault = defaultGaps(surface)
   const wrong = [...stale, ...stalePages(apiPages(pagesOf(surface)))]
   if (wrong.length > 0) console.log(`${wrong.join('\n')}\nThese files are stale: run npm run generate and commit them.`)
   if (gaps.length > 0)
     console.log(`${gaps.join('\n')}\nThese ${gaps.length} need a doc comment: scripts/api-gaps.ts has the rule.`)
-  if (wrong.length + gaps.length > 0) process.exitCode = 1
+  if (withoutDefault.length > 0)
+    console.log(
+      `${withoutDefault.join('\n')}\nThese ${withoutDefault.length} options need a @default in their comment.`,
+    )
+  if (wrong.length + gaps.length + withoutDefault.length > 0) process.exitCode = 1
 } finally {
   rmSync(temporary, { recursive: true })
 }

@@ -25,7 +25,7 @@ function shownAfter(page: KortyxState | undefined, next: StructuredDataChunk): K
   }
 }
 
-test('writes in any order that a Kortyx page accepts give its data here, also after a restore from a snapshot', () => {
+test('the accumulator and a Kortyx page have the same data after writes in any order, also after a restore from a snapshot', () => {
   const property = fc.property(fc.array(fc.tuple(chunk, fc.boolean()), { maxLength: 30 }), steps => {
     let ours = new StructuredAccumulator()
     let page: KortyxState | undefined

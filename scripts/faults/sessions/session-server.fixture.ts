@@ -23,7 +23,7 @@ export const SERVER_OPTIONS = {
     // keeps it busy.
     heartbeatMs: 1_000,
     // Small, so that a client that stalls briefly is detached and then reads from the store.
-    maxBuffered: 4 * 1024,
+    maxBufferedBytes: 4 * 1024,
     stallMs: 2_000,
     pollMs: 300,
   },

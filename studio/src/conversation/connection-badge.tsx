@@ -8,7 +8,7 @@ const LABELS: { readonly [status: string]: string } = {
   offline: 'Offline',
 }
 
-/** The status of the connection, and the reason where it is not connected. Empty in a new chat, which has no connection yet. */
+/** The status of the connection, and the reason if it is not connected. Empty in a new chat, which has no connection yet. */
 export function ConnectionBadge() {
   const { status, reason } = useConnection()
   const failed = useSelector(({ state }) => (state.connection.status === 'offline' ? state.error?.code : undefined))

@@ -22,7 +22,7 @@ const views = [
 /** Without a side panel, the state is one of the tabs. */
 const withState = [...views, { name: 'State', panel: <State key="State" /> }]
 
-/** All views of a log, with a side panel where there is room. */
+/** All views of a log, with a side panel if there is room. */
 export function Inspector({ side }: { readonly side?: ReactNode }) {
   const [over, setOver] = useSize('over', 26)
   const [sideWidth, setBeside] = useSize('side', 34)

@@ -1,6 +1,6 @@
 import type { Part } from '@millrace/client'
 
-/** A source, as a link where it has a web address. */
+/** A source, as a link if it has a web address. */
 export function Source({ part }: { readonly part: Part }) {
   if (part.type === 'source-document') return <li>{part.title ?? part.filename ?? part.sourceId}</li>
   if (part.type !== 'source-url') return null

@@ -33,7 +33,7 @@ const MAX_QUEUED = 100
 export interface AdapterChatOptions<Cursor = string> extends ChatCallbacks {
   /** The adapter to the server. */
   readonly adapter: ChatAdapter<Cursor>
-  /** Id of the conversation, passed to the adapter. */
+  /** Id of the conversation, passed to the adapter. @default none */
   readonly conversationId?: string | undefined
   /** Messages to show before the first load. @default [] */
   readonly initialMessages?: readonly ChatMessage[] | undefined

@@ -21,13 +21,13 @@ export interface ChatFinish<A = unknown> {
 
 /** Callbacks of a chat. Their errors are logged. `A` is `typeof app` and types the arguments. */
 export interface ChatCallbacks<A = unknown> {
-  /** Called for each data chunk of the application. */
+  /** Called for each data chunk of the application. @default none */
   onData?: ((data: ChatDataOf<A>) => void) | undefined
-  /** Called for each state transition of a tool call. */
+  /** Called for each state transition of a tool call. @default none */
   onToolCall?: ((call: { readonly toolCall: ToolPartOf<A>; readonly messageId: string }) => void) | undefined
-  /** Called once per run. */
+  /** Called once per run. @default none */
   onFinish?: ((finish: ChatFinish<A>) => void) | undefined
-  /** Called for each error, before the `onFinish` of the same failure. */
+  /** Called for each error, before the `onFinish` of the same failure. @default none */
   onError?: ((error: ChatError) => void) | undefined
 }
 

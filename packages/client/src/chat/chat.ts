@@ -26,11 +26,11 @@ export interface SendOptions {
   readonly messageId?: string
   /** Agent for this message. @default the agent or workflow of the chat */
   readonly agent?: string
-  /** Workflow for this message, instead of an agent. */
+  /** Workflow for this message, instead of an agent. @default the agent or workflow of the chat */
   readonly workflow?: string
   /** What happens while a run is open. @default the `whenBusy` of the chat */
   readonly whenBusy?: WhenBusy
-  /** Passed to the server's code, which must not trust it. */
+  /** Passed to the server's code, which must not trust it. @default the `data` of the chat */
   readonly data?: Json
 }
 

@@ -31,9 +31,9 @@ import { ToolCalls } from './tool-calls.ts'
 
 /** Options of `createChat`. `A` is `typeof app`: it types agents, tools and callbacks. */
 export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
-  /** Name of the agent that answers. Set this or `workflow`. */
+  /** Name of the agent that answers. Set this or `workflow`. @default none */
   readonly agent?: AgentName<A> | undefined
-  /** Name of the workflow that answers. */
+  /** Name of the workflow that answers. @default none */
   readonly workflow?: WorkflowName<A> | undefined
   /** Session id. @default a new session */
   readonly session?: string | undefined
@@ -43,11 +43,11 @@ export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
   readonly tools?: ClientToolsOf<A> | undefined
   /** Handling of a message while a run is open. @default 'queue' */
   readonly whenBusy?: WhenBusy | undefined
-  /** Value, or function that returns it, sent with every run. The server must not trust it. */
+  /** Value, or function that returns it, sent with every run. The server must not trust it. @default none */
   readonly data?: Computed<Json> | undefined
   /** Minimum interval between notifications, in ms. @default 16 */
   readonly streamFlushInterval?: number | undefined
-  /** Initial content, such as for server rendering: a response of `GET /sessions/:id`. */
+  /** Initial content, such as for server rendering: a response of `GET /sessions/:id`. @default read from the server */
   readonly snapshot?: Snapshot | undefined
   /** Number of messages to load at once. @default 100 */
   readonly pageSize?: number | undefined

@@ -13,7 +13,7 @@ export function tamperingFetch(random: Random, every: number, onTamper: (kind: s
     const tamper = new Tamper(random, every, onTamper)
     const body = reply.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
-        start: controller => tamper.into(controller),
+        start: controller => tamper.start(controller),
         transform: bytes => tamper.push(bytes),
       }),
     )
@@ -46,7 +46,7 @@ class Tamper {
     })
   }
 
-  into(controller: TransformStreamDefaultController<Uint8Array>): void {
+  start(controller: TransformStreamDefaultController<Uint8Array>): void {
     this.#controller = controller
   }
 

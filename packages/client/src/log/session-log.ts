@@ -8,11 +8,14 @@ import { History } from './history.ts'
 export interface SessionLogOptions {
   /** Id of the session. */
   readonly sessionId: string
-  /** Connection to follow, created with `includeDiscarded: true` to get every entry as it was written. Undefined for a recording. */
+  /**
+   * Connection to follow, created with `includeDiscarded: true` to get every entry as it was written. Undefined for a recording.
+   * @default none, for a recording
+   */
   readonly connection?: ChatConnection | undefined
-  /** Initial entries. */
+  /** Initial entries. @default [] */
   readonly entries?: readonly Entry[]
-  /** View before the initial entries, if the log was trimmed. */
+  /** View before the initial entries, if the log was trimmed. @default an empty view */
   readonly base?: View | undefined
 }
 

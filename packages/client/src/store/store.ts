@@ -48,7 +48,7 @@ class ReadCache {
 export interface StoreOptions {
   /** Minimum interval between notifications, in ms. @default 16 */
   readonly flushIntervalMs?: number | undefined
-  /** Initial content. */
+  /** Initial content. @default an empty view */
   readonly view?: View | undefined
 }
 

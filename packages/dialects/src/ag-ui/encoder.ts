@@ -24,11 +24,11 @@ const PROTOCOL_VERSION = '1.0'
 
 /** Options of an encoder for AG-UI. */
 export interface AgUiEncoderOptions {
-  /** The id of the run, if it is known before its first chunk. */
+  /** The id of the run, if it is known before its first chunk. @default the run id of the first chunk */
   readonly runId?: string
-  /** The client's ids of the thread and the run. They are sent back to it. */
+  /** The client's ids of the thread and the run. They are sent back to it. @default none */
   readonly echo?: { readonly threadId: string; readonly runId: string; readonly parentRunId?: string | undefined }
-  /** Messages and state before the run, if already known. */
+  /** Messages and state before the run, if already known. @default none */
   readonly before?: AgUiHistory
   /** Ids of the calls that this client answered. Their results are not sent back. @default none */
   readonly results?: ReadonlySet<string>

@@ -27,7 +27,7 @@ export interface AgUiOptions extends HttpServerOptions {
   readonly tools?: readonly AgUiTool[] | undefined
   /** Context entries of each request. @default [] */
   readonly context?: readonly { readonly description: string; readonly value: string }[] | undefined
-  /** Added to each request. The `data` of a run overrides it. */
+  /** Added to each request. The `data` of a run overrides it. @default none */
   readonly forwardedProps?: object | undefined
   /** Whether the server has `POST {api}/{session}/stop`. A server that continues after the connection closes needs it. @default false */
   readonly stop?: boolean | undefined

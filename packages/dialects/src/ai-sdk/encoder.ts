@@ -14,9 +14,12 @@ import type { UIMessageChunk } from './types.ts'
 
 /** Options of an encoder for the AI SDK. */
 export interface AiSdkEncoderOptions {
-  /** The id of the run, if it is known before its first chunk. */
+  /** The id of the run, if it is known before its first chunk. @default the run id of the first chunk */
   readonly runId?: string
-  /** Client tool calls that already have a result. Their input is sent so that clients do not run them again. */
+  /**
+   * Client tool calls that already have a result. Their input is sent so that clients do not run them again.
+   * @default none
+   */
   readonly answered?: ReadonlySet<string>
 }
 

@@ -16,7 +16,7 @@ import type { UIMessageChunk } from './types.ts'
 
 /** Options of a connection to a server with the AI SDK. */
 export interface AiSdkOptions extends HttpServerOptions {
-  /** Added to the body of each request. */
+  /** Added to the body of each request. @default none */
   readonly body?: object | undefined
   /** Whether the server has `GET {api}/{session}/stream`, which resumes a reply after a dropped connection or a reload. @default false */
   readonly resume?: boolean | undefined

@@ -11,7 +11,7 @@ import { markedEvents, RECONNECT, StreamMarks } from '../http/resumable-stream.t
 
 /** Options of `millraceTransport`. */
 export interface MillraceTransportOptions extends HttpServerOptions {
-  /** Added to the body of each message. */
+  /** Added to the body of each message. @default none */
   readonly body?: object | (() => object | Promise<object>) | undefined
   /** Whether aborting a reply stops its run. Closing the page aborts it, too, unless its `Chat` lives longer. @default true */
   readonly stopOnAbort?: boolean | undefined

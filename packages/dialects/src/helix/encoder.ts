@@ -21,7 +21,10 @@ export interface HelixEncoderOptions {
   readonly runId?: string
   /** Agent type for chunks without an origin. @default '' */
   readonly agentType?: string
-  /** Reads from the log where the discard or rewind at a sequence leads to. Without it, the encoder uses the chunks it has seen. */
+  /**
+   * Reads from the log where the discard or rewind at a sequence leads to. Without it, the encoder uses the chunks it has seen.
+   * @default none
+   */
   readonly placeOf?: (sequence: number) => Partial<ResyncPosition> | undefined
 }
 

@@ -10,7 +10,7 @@ export type Computed<T> = T | (() => T | Promise<T>)
 export interface HttpServerOptions {
   /** URL of the server. */
   readonly api: string
-  /** Headers of each request, or a function that computes them. */
+  /** Headers of each request, or a function that computes them. @default none */
   readonly headers?: Computed<HeadersInit> | undefined
   /** Credentials mode of each request, or a function that computes it. @default 'same-origin' */
   readonly credentials?: Computed<RequestCredentials> | undefined

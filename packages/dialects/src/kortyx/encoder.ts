@@ -13,9 +13,9 @@ import type { DoneData, KortyxChunk } from './types.ts'
 
 /** Options of an encoder for Kortyx. */
 export interface KortyxEncoderOptions {
-  /** The session id, if clients should get it. */
+  /** The session id, if clients should get it. @default none */
   readonly sessionId?: string | undefined
-  /** The number of the turn in the session, from 1, for the checkpoint at its end. */
+  /** The number of the turn in the session, from 1, for the checkpoint at its end. @default none */
   readonly turnIndex?: number | undefined
   /** Creates the token that answers a request. @default the id of the request */
   readonly tokenOf?: ((requestId: string) => string) | undefined

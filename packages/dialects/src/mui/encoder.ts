@@ -9,7 +9,7 @@ import { EXTENSION, HIDDEN_EXTENSION, type MuiEvent, type MuiOrigin } from './ev
 
 /** Options of an encoder for MUI X Chat. */
 export interface MuiEncoderOptions {
-  /** The id of the run, if it is known before its first chunk. */
+  /** The id of the run, if it is known before its first chunk. @default the run id of the first chunk */
   readonly runId?: string
 }
 

@@ -361,7 +361,7 @@ export type ServedStreamChunk =
 
 /** Options of a stream of chunks of TanStack AI. */
 export interface StreamChunksOptions extends TanstackEncoderOptions {
-  /** Sends only chunks after this position of the log, for a client that has answered a request. */
+  /** Sends only chunks after this position of the log, for a client that has answered a request. @default all chunks */
   readonly after?: number | undefined
 }
 

@@ -33,7 +33,7 @@ interface EndBounds {
 /** The status of a run that ends without failing. */
 export type EndStatus = 'completed' | 'interrupted' | 'aborted'
 
-/** Ends the open run: completed, or interrupted or aborted where it was asked to stop. Returns the status. */
+/** Ends the open run: as completed, or as interrupted or aborted if a stop was requested. Returns the status. @throws LogError `refused` if no run is open. */
 export async function endStream(
   claims: Claims,
   bounds: EndBounds,
@@ -51,7 +51,7 @@ export async function endStream(
   return status
 }
 
-/** Ends the open run as failed. */
+/** Ends the open run as failed. @throws LogError `refused` if no run is open. */
 export async function failStream(
   claims: Claims,
   { maxEntryBytes }: EndBounds,
@@ -66,8 +66,9 @@ export async function failStream(
 }
 
 /**
- * Pauses the open run. Returns false where it is paused already, and where a pending that this process's writer still
- * saw open was settled meanwhile.
+ * Pauses the open run. Returns false if it is paused already, or if a pending that this process's writer still saw open
+ * was settled meanwhile.
+ * @throws LogError `refused` if no run is open.
  */
 export async function pauseStream(
   claims: Claims,
@@ -107,7 +108,7 @@ async function checkpointOfRun(
   return found
 }
 
-/** Resumes the paused run. Returns false where it is not paused. */
+/** Resumes the paused run. Returns false if it is not paused. */
 export async function resumeStream(claims: Claims, streamId: string): Promise<boolean> {
   const done = await decide(claims, streamId, ({ run }) => (run?.paused ? [resumedChunk(run)] : undefined))
   return done !== undefined

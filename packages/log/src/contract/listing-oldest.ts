@@ -30,7 +30,7 @@ export const listingOldest: readonly ContractCase[] = [
 
   define(
     'interface',
-    'listOldest: least recently touched first, of all principals; only a move of the ticket touches',
+    'listOldest: lists the logs of all principals, least recently touched first; only a ticket move touches a log',
     async trial => {
       const store = await trial.open()
       const ids: string[] = []

@@ -34,7 +34,7 @@ export class ContractWriter {
   }
 }
 
-/** A guest's append. @default under a random key */
+/** A guest's append, by default under a random key. */
 export function guest(key = randomName(), keep = false): GuestAppend {
   return { key, keep, nonce: randomName() }
 }
@@ -52,7 +52,7 @@ export function batchOf(bytes: number, wide = false): Batch {
   return { body: `["${text}"]`, count: 1 }
 }
 
-/** A ticket move. @default nothing is due */
+/** A ticket move. By default nothing is due. */
 export function move(ifVersion: string, state: string, due: Due = { at: null, program: null }): TicketMove {
   return { ifVersion, next: { state, due } }
 }

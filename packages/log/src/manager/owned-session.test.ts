@@ -26,7 +26,7 @@ const QUALIFIED = qualifiedId('ann', 's')
 const logsOfAnn = async (manager: StreamManager) =>
   (await manager.listStreams('ann')).streams.map(({ streamId }) => streamId)
 
-test('leaves the session of another process that got the plain id, which became free meanwhile', async () => {
+test('returns the log that another process created with the plain id, after it became free', async () => {
   const { manager, logs } = managerWith(async manager => {
     await manager.deleteStream('s')
     await manager.createStream('s', 'ann')
@@ -36,19 +36,19 @@ test('leaves the session of another process that got the plain id, which became 
   expect(await logsOfAnn(manager)).toEqual(['s'])
 })
 
-test('leaves the session of another process that saw the plain id in use, which became free meanwhile', async () => {
+test('returns the log that another process created with the qualified id, before the plain id became free', async () => {
   const { manager, logs } = managerWith(manager => manager.createStream(QUALIFIED, 'ann'))
   expect(await openOwned(logs, 'ann', 's')).toEqual({ streamId: QUALIFIED, isNew: false })
   expect(await logsOfAnn(manager)).toEqual([QUALIFIED])
 })
 
-test('creates a log with a qualified id if another owner takes the plain id meanwhile', async () => {
+test('creates a log with a qualified id if another owner takes the plain id first', async () => {
   const { manager, logs } = managerWith(manager => manager.createStream('s', 'bob'))
   expect(await openOwned(logs, 'ann', 's')).toEqual({ streamId: QUALIFIED, isNew: true })
   expect(await logsOfAnn(manager)).toEqual([QUALIFIED])
 })
 
-test('does not use a log with a qualified id that belongs to somebody else', async () => {
+test('does not use a log with a qualified id that belongs to another owner', async () => {
   const manager = new StreamManager({ store: memoryStore() })
   await manager.createStream('s', 'bob')
   await manager.createStream(QUALIFIED, 'eve')

@@ -1,5 +1,5 @@
 // Finds and creates the log of a session by its owner and id. Whether another owner has a log with that id changes
-// neither the result nor the number of calls of the store, so a caller cannot find out.
+// neither the result nor the number of calls of the store, so a caller cannot learn of it.
 
 import { isQualified, qualifiedId } from '../store/session-id.ts'
 import type { StreamInfo, StreamManager } from './stream-manager.ts'
@@ -48,7 +48,7 @@ export async function openOwned(
     const [streamId, otherId] = isTaken ? [ids[1], ids[0]] : ids
     // If the log was created meanwhile, the next round finds it or its owner.
     if (!(await logs.createStream(streamId, owner))) continue
-    // The plain id may have become free or taken meanwhile, so that another process created the other log: one of them goes.
+    // The plain id may have become free or taken meanwhile, so that another process created the other log: this one is deleted.
     const other = await logs.getInfo(otherId)
     if (other?.principal !== owner) return { streamId, isNew: true }
     await deleteUnused(logs, streamId)

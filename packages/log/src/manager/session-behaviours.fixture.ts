@@ -5,7 +5,7 @@ import { qualifiedId, sessionIdOf } from '../store/session-id.ts'
 import { type Behaviour, define } from './managers-on-store.fixture.ts'
 
 export const sessionBehaviours: Behaviour[] = [
-  define('opens a session per owner, with one id', async harness => {
+  define('opens a session for each owner, all with the same id', async harness => {
     const [here, there] = [await harness.process(), await harness.process()]
     const owners = ['ann', 'bob', 'eve'].map(name => harness.id(name))
     const id = harness.id()
@@ -29,7 +29,7 @@ export const sessionBehaviours: Behaviour[] = [
     expect(await there.openSession(null, id)).toBe(undefined)
   }),
 
-  define('opens one session for requests of one owner at once, in any process', async harness => {
+  define('opens one session for concurrent requests of an owner, in any process', async harness => {
     const processes = [await harness.process(), await harness.process()]
     const [ann, bob] = [harness.id('ann'), harness.id('bob')]
     for (const isTaken of [false, true]) {
@@ -41,7 +41,7 @@ export const sessionBehaviours: Behaviour[] = [
     }
   }),
 
-  define('has the longest ids and owners of clients', async harness => {
+  define('accepts ids and owners of maximum length', async harness => {
     const manager = await harness.process()
     const id = `${harness.id()}-`.padEnd(256, '語')
     const owners = ['a', 'b'].map(name => `${harness.id(name)}-`.padEnd(512, '語'))
@@ -52,7 +52,7 @@ export const sessionBehaviours: Behaviour[] = [
     }
   }),
 
-  define('lists sessions page by page, with tokens that do not tell the ids of logs', async harness => {
+  define('lists sessions page by page, with tokens that do not reveal the ids of logs', async harness => {
     const manager = await harness.process()
     const [ann, bob] = [harness.id('ann'), harness.id('bob')]
     const ids = ['a', 'b', 'c', 'd'].map(name => harness.id(name))

@@ -71,7 +71,7 @@ export interface CreateWriterOptions {
    * @default false
    */
   readonly takeover?: boolean
-  /** The owner of the log, if it has to be created. */
+  /** The owner of the log, if it has to be created. @default no owner */
   readonly principal?: string
 }
 
@@ -105,7 +105,11 @@ export interface OldestStream extends Omit<OldestLog, 'ticket'> {
   readonly ticket: Ticket
 }
 
-/** Manages the logs of a store: creates writers, checks the entries of guests, and opens readers that miss no entry. */
+/**
+ * Manages the logs of a store: creates writers, checks the entries of guests, and opens readers that miss no entry. Every
+ * method throws a `LogError` with the code `invalid` for an invalid argument, and `unavailable` if the store cannot be
+ * reached.
+ */
 export class StreamManager {
   /** The store of all logs of this manager. */
   readonly store: LogStore
@@ -210,28 +214,42 @@ export class StreamManager {
     return this.#reader(streamId, options)
   }
 
-  /** Ends the open run: completed, or interrupted or aborted where it was asked to stop. Returns the status. */
+  /**
+   * Ends the open run: as completed, or as interrupted or aborted if a stop was requested. Returns the status.
+   *
+   * @throws LogError `refused` if no run is open, `busy` while another process writes to the log.
+   */
   async endStream(streamId: string, output?: Json): Promise<EndStatus> {
     checkStreamId(streamId)
     return endStream(this.#claims, this.#settings, streamId, output)
   }
 
-  /** Ends the open run as failed. */
+  /**
+   * Ends the open run as failed.
+   *
+   * @throws LogError `refused` if no run is open, `busy` while another process writes to the log.
+   */
   async failStream(streamId: string, error: string | RunFailure): Promise<void> {
     checkStreamId(streamId)
     return failStream(this.#claims, this.#settings, streamId, error)
   }
 
   /**
-   * Pauses the open run, for its pendings; without pendings it waits until `resumeStream`. Returns false where it is
-   * paused already, and where a pending that this process's writer still saw open was settled meanwhile.
+   * Pauses the open run, for its pendings; without pendings it waits until `resumeStream`. Returns false if it is
+   * paused already, or if a pending that this process's writer still saw open was settled meanwhile.
+   *
+   * @throws LogError `refused` if no run is open, `busy` while another process writes to the log.
    */
   async pauseStream(streamId: string, reason?: string): Promise<boolean> {
     checkStreamId(streamId)
     return pauseStream(this.#claims, this.#history, streamId, reason)
   }
 
-  /** Resumes the paused run. Returns false where it is not paused. */
+  /**
+   * Resumes the paused run. Returns false if it is not paused.
+   *
+   * @throws LogError `busy` while another process writes to the log.
+   */
   async resumeStream(streamId: string): Promise<boolean> {
     checkStreamId(streamId)
     return resumeStream(this.#claims, streamId)
@@ -241,6 +259,9 @@ export class StreamManager {
    * Retracts the entries after a step of the root agent. With `minSequence`: discards the open run's drafts after
    * that sequence and that step, and returns the number of lanes. Without: requests a rewind to the end of that step
    * of a run (by default the latest), which retracts all later runs too, and returns the run that has to start.
+   *
+   * @throws LogError `absent` without the log, `refused` if the run has not finished that step or a rewind is refused,
+   * `busy` if other writes do not stop.
    */
   async cleanupToStep(streamId: string, step: number, options: { minSequence: number }): Promise<number>
   async cleanupToStep(
@@ -341,6 +362,9 @@ export class StreamManager {
   /**
    * The view and the ticket of a log at its head, or at a sequence. Parts of the view are shared between callers and
    * must not be changed.
+   *
+   * @throws LogError `absent` without the log, `invalid` for a sequence above the head, `truncated` for one that was
+   * trimmed.
    */
   async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
     if (at === undefined) {
@@ -352,14 +376,18 @@ export class StreamManager {
     return { view: fold.view(), ticket, cursor }
   }
 
-  /** Like `view`, but returns a fold that the caller may continue. */
+  /** Like `view`, but returns a fold that the caller may continue. @throws LogError as `view` */
   async fold(streamId: string, at?: number): Promise<FoldedLog> {
     checkStreamId(streamId)
     checkInteger('at', at ?? 0)
     return at === undefined ? FoldedLog.from(await this.#history.current(streamId)) : this.#history.at(streamId, at)
   }
 
-  /** The current log, for a driver to continue. Reads only entries that are new since this process last read the log. */
+  /**
+   * The current log, for a driver to continue. Reads only entries that are new since this process last read the log.
+   *
+   * @throws LogError `absent` without the log.
+   */
   async takeFold(streamId: string): Promise<FoldedLog> {
     checkStreamId(streamId)
     return this.#history.take(streamId)
@@ -418,6 +446,8 @@ export class StreamManager {
   /**
    * Stores a snapshot at the head, which limits the cost of a cold start. Returns its cursor and its approximate size
    * in bytes.
+   *
+   * @throws LogError `absent` without the log.
    */
   async snapshot(streamId: string): Promise<{ cursor: string; bytes: number }> {
     checkStreamId(streamId)

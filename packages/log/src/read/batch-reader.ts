@@ -23,7 +23,7 @@ export interface ReaderOptions {
    * @default the beginning of the log
    */
   readonly after?: Cursor | UnprovenCursor
-  /** Reads only the entries of one run, and ends with it. */
+  /** Reads only the entries of one run, and ends with it. @default all runs */
   readonly runId?: string
   /**
    * Continues with the next run when the latest has ended.
@@ -69,7 +69,7 @@ export interface ReaderOptions {
    * @default 1048576
    */
   readonly pageBytes?: number
-  /** Aborts the reader, which throws the signal's reason. */
+  /** Aborts the reader, which throws the signal's reason. @default none */
   readonly signal?: AbortSignal
 }
 

@@ -180,7 +180,7 @@ describe('a snapshot', () => {
     expect(view.messages).toEqual([])
   })
 
-  test('a log that is replaced during a read is detected', async () => {
+  test('detects a log that is replaced during a read', async () => {
     const world = new World()
     const fill = async (runId: string) => {
       const writer = await world.writer(runId)

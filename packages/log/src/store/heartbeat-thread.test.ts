@@ -13,17 +13,17 @@ const lease: HeldLease = {
 }
 const threadOf = (code: string) => new HeartbeatThread(() => new Worker(code, { eval: true }))
 
-describe('a heartbeat has failed', () => {
+describe('a heartbeat', () => {
   test.each<[string, HeartbeatThread, string]>([
-    ['if threads cannot be started', new HeartbeatThread(() => fail('no threads')), 'no threads'],
-    ['if its thread throws', threadOf("throw new Error('no driver')"), 'no driver'],
-    ['if its thread ends', threadOf(''), 'the heartbeat thread ended'],
+    ['threads cannot be started', new HeartbeatThread(() => fail('no threads')), 'no threads'],
+    ['its thread throws', threadOf("throw new Error('no driver')"), 'no driver'],
+    ['its thread ends', threadOf(''), 'the heartbeat thread ended'],
     [
-      'if its thread says so',
+      'its thread reports a failure',
       threadOf("require('node:worker_threads').parentPort.postMessage({ kind: 'failed', message: 'wrong password' })"),
       'wrong password',
     ],
-  ])('%s, and nothing waits for it', async (_, heartbeat, message) => {
+  ])('fails if %s, and no call waits for it', async (_, heartbeat, message) => {
     expect(await heartbeat.ready()).toBe(false)
     expect(heartbeat.failure?.message).toBe(message)
     const kept = heartbeat.keep(lease)
@@ -34,7 +34,7 @@ describe('a heartbeat has failed', () => {
     await heartbeat.close()
   })
 
-  test('once its store is closed', async () => {
+  test('fails when its store is closed', async () => {
     const heartbeat = threadOf("require('node:worker_threads').parentPort.on('message', () => process.exit())")
     heartbeat.keep(lease)
     await Promise.all([heartbeat.close(), heartbeat.close()])

@@ -52,7 +52,7 @@ describe('a commit', () => {
     expect([b?.origin, b?.internal]).toMatchObject([{ lane: 'main', step: 2 }, undefined])
   })
 
-  test('law 10: on an internal lane everything is internal except chunks that readers need or that count for the run and the session', async () => {
+  test('law 10: an internal lane hides its chunks, except those that change the state, the usage or the checkpoint', async () => {
     const world = new World()
     const writer = await world.writer()
     const lane = writer.lane({ lane: 'hidden' }, { isInternal: true })
@@ -80,7 +80,7 @@ describe('a commit', () => {
     expect(await writer.commit([ask('a')])).toMatchObject({ outcome: 'appended' })
   })
 
-  test('law 5: is moved if exclusive work before it read another ticket', async () => {
+  test('law 5: a commit is moved if a refresh queued before it read another ticket', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.append(ID, 'ada', stop('r1'))
@@ -140,7 +140,7 @@ describe('a decision', () => {
     expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested', 'abort', 'run-finished'])
   })
 
-  test('a decision without a batch appends nothing', async () => {
+  test('appends nothing without a batch', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.reset()
@@ -149,7 +149,7 @@ describe('a decision', () => {
     expect(world.tap.count('append')).toBe(0)
   })
 
-  test('a decision that throws is rejected, and the writer continues', async () => {
+  test('is rejected if it throws, and the writer continues', async () => {
     const world = new World()
     const writer = await world.writer()
     const thrower = () => {
@@ -159,7 +159,7 @@ describe('a decision', () => {
     await writer.write(delta('a')).appended
   })
 
-  test('comes after everything written before it, on every lane', async () => {
+  test('is appended after everything written before it, on every lane', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('a'))
@@ -168,7 +168,7 @@ describe('a decision', () => {
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'tool: text-delta 2 b', 'finish', 'run-finished'])
   })
 
-  test('law 5: of an answer, its deadline and a stop, the first wins', async () => {
+  test('law 5: settles a pending once: by an answer, its deadline or a stop, whichever is first', async () => {
     const orders = [
       ['answer', 'deadline', 'stop'],
       ['answer', 'stop', 'deadline'],
@@ -211,7 +211,7 @@ describe('a decision', () => {
     }
   })
 
-  test('law 6: more pendings than a ticket may hold are rejected', async () => {
+  test('law 6: is rejected with more pendings than a ticket may hold', async () => {
     const world = new World()
     const writer = await world.writer()
     const many = Array.from({ length: 257 }, (_, i) => ask(`a${i}`))

@@ -44,11 +44,14 @@ export interface GuestSettings {
 
 /** Options of a guest's append. */
 export interface GuestOptions {
-  /** The server's internal context of a requested run. */
+  /** The server's internal context of a requested run. @default none */
   readonly context?: Json
-  /** The ticket's version on which the guest decided. With another version the append is refused as `moved`. */
+  /**
+   * The ticket's version on which the guest decided. With another version the append is refused as `moved`.
+   * @default any version
+   */
   readonly ifVersion?: string
-  /** The expected owner of the log, null for none. A log of another owner is treated as missing. */
+  /** The expected owner of the log, null for none. A log of another owner is treated as missing. @default any owner */
   readonly principal?: string | null
 }
 

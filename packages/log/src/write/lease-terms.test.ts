@@ -79,7 +79,7 @@ test('a heartbeat makes the lease short, and the event loop does not renew it', 
   for (let n = 0; n < 20; n++) {
     heartbeat.beat()
     await advance(HEARTBEAT_LEASE / 3)
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
   }
   expect(tap.count('renew')).toBe(0)
   expect(heartbeat.leases.get('s')?.progress).toBeGreaterThanOrEqual(20)
@@ -95,16 +95,16 @@ test('options set the lease and the longest block', async () => {
   expect(world.heartbeat.leases.get('s')).toMatchObject({ ttlMs: 500, maxBlockedMs: 500 })
 })
 
-test('the lease is as certain as the heartbeat has confirmed, also right after a block', async () => {
+test('trusts the lease only until the end that the heartbeat confirmed, also right after a block', async () => {
   const world = new HeartbeatWorld()
   const writer = await world.writer()
   // No timer of the event loop runs meanwhile.
   vi.setSystemTime(Date.now() + 60_000)
   const now = performance.now() + 60_000
   vi.spyOn(performance, 'now').mockImplementation(() => now)
-  expect(writer.isSure).toBe(false)
+  expect(writer.isLeaseValid).toBe(false)
   world.heartbeat.beat()
-  expect(writer.isSure).toBe(true)
+  expect(writer.isLeaseValid).toBe(true)
   vi.restoreAllMocks()
 })
 
@@ -113,22 +113,22 @@ test('the event loop renews what the heartbeat neglects, before it expires', asy
   const writer = await world.writer()
   for (let n = 0; n < 100; n++) {
     await advance(100)
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
   }
   expect(world.heartbeat.failure).toBeUndefined()
   expect(world.tap.count('renew')).toBeGreaterThan(0)
 })
 
-test('a writer waits until its lease is certain again, whoever renews it', async () => {
+test('a writer waits until its lease is certain again, also if only the heartbeat renews it', async () => {
   const world = new HeartbeatWorld()
   const writer = await world.writer()
   world.tap.isDown = true
   await advance(HEARTBEAT_LEASE)
-  const sure = writer.sure()
+  const valid = writer.whenLeaseValid()
   world.heartbeat.beat()
   world.heartbeat.leases.get('s')?.onRenewed()
-  await sure
-  expect(writer.isSure).toBe(true)
+  await valid
+  expect(writer.isLeaseValid).toBe(true)
 })
 
 test('a writer that waits is told of a renewal that the heartbeat did not report', async () => {
@@ -136,11 +136,11 @@ test('a writer that waits is told of a renewal that the heartbeat did not report
   const writer = await world.writer()
   world.tap.isDown = true
   await advance(HEARTBEAT_LEASE)
-  const sure = writer.sure()
+  const valid = writer.whenLeaseValid()
   world.heartbeat.beat()
   await advance(HEARTBEAT_LEASE / 3)
-  await sure
-  expect(writer.isSure).toBe(true)
+  await valid
+  expect(writer.isLeaseValid).toBe(true)
 })
 
 test('a lease that the heartbeat has lost fences the writer', async () => {
@@ -151,7 +151,7 @@ test('a lease that the heartbeat has lost fences the writer', async () => {
   expect(await failure(writer.flush())).toBe('fenced')
 })
 
-test('after a failure of the heartbeat the event loop renews longer leases, and one failure is reported', async () => {
+test('the event loop renews longer leases after a failure of the heartbeat, which is reported once', async () => {
   const world = new HeartbeatWorld()
   const writers = [await world.writer('a'), await world.writer('b')]
   world.heartbeat.failure = new Error('no threads')
@@ -160,11 +160,11 @@ test('after a failure of the heartbeat the event loop renews longer leases, and 
   await world.writer('c')
   expect(world.remainingMs('c')).toBe(EVENT_LOOP_LEASE)
   await advance(2 * EVENT_LOOP_LEASE)
-  expect(writers.map(writer => writer.isSure)).toEqual([true, true])
+  expect(writers.map(writer => writer.isLeaseValid)).toEqual([true, true])
   expect(world.failures).toEqual(['no threads'])
 })
 
-test('a heartbeat that starts too slowly does not delay a claim for long, and its lease is long', async () => {
+test('a claim does not wait long for a heartbeat that starts slowly, and gets a long lease', async () => {
   const world = new HeartbeatWorld()
   world.heartbeat.isReady = new Promise(() => {})
   const claiming = world.writer()
@@ -197,7 +197,7 @@ test('a lease is renewed while the log is read after the claim, however long tha
   await advance(2 * HEARTBEAT_LEASE)
   expect(world.remainingMs()).toBeGreaterThan(0)
   reading.open()
-  expect((await claiming).isSure).toBe(true)
+  expect((await claiming).isLeaseValid).toBe(true)
 })
 
 test('a lease that is lost while the log is read after the claim fences the writer', async () => {
@@ -232,7 +232,7 @@ test('a closed store is not reported as a failure of its heartbeat', async () =>
   expect(world.failures).toEqual([])
 })
 
-test('without a heartbeat the lease is long', async () => {
+test('the lease is long without a heartbeat', async () => {
   const memory = new Memory({ clock: () => Date.now() })
   const manager = new StreamManager({ store: memoryStore(undefined, memory) })
   const writer = await manager.createWriter('s', { runId: 'r', agentType: 'assistant' })

@@ -23,7 +23,7 @@ describe('a log has one writer', () => {
     expect(first.signal.aborted).toBe(false)
     expect(await failure(first.write(delta('a')).appended)).toBe('fenced')
     expect(first.signal.reason).toMatchObject({ code: 'fenced' })
-    expect(first.isSure).toBe(false)
+    expect(first.isLeaseValid).toBe(false)
     await second.commit([])
     expect((await world.lines()).slice(2)).toEqual(['executor-superseded', 'checkpoint-created'])
   })
@@ -98,7 +98,7 @@ describe('a lease', () => {
     world.tap.reset()
     for (let i = 0; i < 9; i++) {
       await world.clock.advance(LEASE / 3)
-      expect(writer.isSure).toBe(true)
+      expect(writer.isLeaseValid).toBe(true)
       expect(await failure(world.process().createWriter(ID, R1))).toBe('busy')
     }
     expect(world.tap.count('renew')).toBe(9)
@@ -127,13 +127,13 @@ describe('a lease', () => {
     const writer = await creating
     world.tap.isDown = true
     await world.clock.advance(LEASE - 10_001)
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
     await world.clock.advance(1)
-    expect(writer.isSure).toBe(false)
+    expect(writer.isLeaseValid).toBe(false)
     // The store is back, and the log was not claimed: the lease is valid again.
     world.tap.isDown = false
     await world.clock.advance(LEASE / 10)
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
     expect(writer.signal.aborted).toBe(false)
     await writer.commit([])
   })
@@ -147,12 +147,12 @@ describe('a lease', () => {
     await world.clock.advance(LEASE / 2)
     held.open()
     await settled()
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
     world.tap.isDown = true
     await world.clock.advance(LEASE / 2 - 1)
-    expect(writer.isSure).toBe(true)
+    expect(writer.isLeaseValid).toBe(true)
     await world.clock.advance(1)
-    expect(writer.isSure).toBe(false)
+    expect(writer.isLeaseValid).toBe(false)
   })
 
   test('an expired lease may be claimed by another manager, which fences the writer', async () => {
@@ -163,7 +163,7 @@ describe('a lease', () => {
     world.tap.isDown = false
     const nextWriter = await world.process().createWriter(ID, R1)
     await nextWriter.commit([])
-    expect(writer.isSure).toBe(false)
+    expect(writer.isLeaseValid).toBe(false)
     expect(await failure(writer.write(delta('zombie')).appended)).toBe('fenced')
     expect((await world.lines()).join()).not.toContain('zombie')
   })
@@ -234,8 +234,8 @@ describe('waiting for a certain lease', () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.isDown = true
-    await writer.sure()
-    expect(writer.isSure).toBe(true)
+    await writer.whenLeaseValid()
+    expect(writer.isLeaseValid).toBe(true)
   })
 
   test('waits while the store does not answer, and continues after a renewal', async () => {
@@ -243,15 +243,15 @@ describe('waiting for a certain lease', () => {
     const writer = await world.writer()
     world.tap.isDown = true
     await world.clock.advance(LEASE)
-    expect(writer.isSure).toBe(false)
-    let sure = 0
-    const all = [writer.sure(), writer.sure()].map(waits => waits.then(() => sure++))
+    expect(writer.isLeaseValid).toBe(false)
+    let validCount = 0
+    const all = [writer.whenLeaseValid(), writer.whenLeaseValid()].map(waits => waits.then(() => validCount++))
     await world.clock.advance(LEASE)
-    expect(sure).toBe(0)
+    expect(validCount).toBe(0)
     world.tap.isDown = false
     await world.clock.advance(LEASE / 10)
     await Promise.all(all)
-    expect([sure, writer.isSure]).toEqual([2, true])
+    expect([validCount, writer.isLeaseValid]).toEqual([2, true])
   })
 
   test('keeps waiting if the renewal came too late', async () => {
@@ -260,7 +260,7 @@ describe('waiting for a certain lease', () => {
     world.tap.isDown = true
     await world.clock.advance(LEASE)
     let isOver = false
-    const sure = writer.sure().then(() => {
+    const valid = writer.whenLeaseValid().then(() => {
       isOver = true
     })
     world.tap.isDown = false
@@ -272,10 +272,10 @@ describe('waiting for a certain lease', () => {
     await world.clock.advance(LEASE)
     held.open()
     await settled()
-    expect([isOver, writer.isSure]).toEqual([false, false])
+    expect([isOver, writer.isLeaseValid]).toEqual([false, false])
     await world.clock.advance(LEASE)
-    await sure
-    expect(writer.isSure).toBe(true)
+    await valid
+    expect(writer.isLeaseValid).toBe(true)
   })
 
   test('throws if the writer is fenced or closed', async () => {
@@ -284,7 +284,7 @@ describe('waiting for a certain lease', () => {
       const writer = await world.writer()
       world.tap.isDown = true
       await world.clock.advance(LEASE)
-      const waits = failure(writer.sure())
+      const waits = failure(writer.whenLeaseValid())
       world.tap.isDown = false
       if (end === 'closed') await writer.close()
       else {
@@ -293,7 +293,7 @@ describe('waiting for a certain lease', () => {
         await nextWriter.close()
       }
       expect(await waits).toBe(end)
-      expect(await failure(writer.sure())).toBe(end)
+      expect(await failure(writer.whenLeaseValid())).toBe(end)
     }
   })
 })

@@ -145,7 +145,7 @@ export class Writer {
   }
 
   /** Whether the lease is certainly valid: counted from before the request, on this process's clock. */
-  get isSure(): boolean {
+  get isLeaseValid(): boolean {
     return this.#lease.isValid
   }
 
@@ -154,7 +154,7 @@ export class Writer {
    *
    * @throws the signal's reason if this writer can no longer write.
    */
-  async sure(): Promise<void> {
+  async whenLeaseValid(): Promise<void> {
     await this.#lease.whenValid()
     this.signal.throwIfAborted()
   }

@@ -3,7 +3,10 @@
 
 /** Options of every stream helper. */
 export interface StreamOptions {
-  /** Aborting it releases the source and makes the stream throw the signal's reason, also while the source is silent. */
+  /**
+   * Aborting it releases the source and makes the stream throw the signal's reason, also while the source is silent.
+   * @default none
+   */
   signal?: AbortSignal | undefined
 }
 

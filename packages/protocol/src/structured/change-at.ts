@@ -40,7 +40,7 @@ export function changeAt(
       throw conflict(path, depth, isIndex(segment) ? 'array or object' : 'object', kindOf(parent))
     }
     const filled = isArray ? gap + Math.max(0, Number(segment) - parent.length) : gap
-    if (filled > MAX_GAP) throw conflict(path, depth, `at most ${MAX_GAP} places to fill`, filled)
+    if (filled > MAX_GAP) throw conflict(path, depth, `at most ${MAX_GAP} empty items`, filled)
     const isUnset = depth + 1 === write?.unset
     const child = isUnset ? undefined : childOf(parent, segment)
     const next = visit(child, depth + 1, filled)

@@ -310,7 +310,7 @@ describe('cases that Kortyx handles wrongly', () => {
       const { updates, warnings } = watch({ [field]: 'set' }, [JSON.stringify(document)])
       expect(updates).toMatchObject([{ value: MAX_GAP }, { value: 2 * MAX_GAP + 1 }])
       expect(fold(updates)).toBeDefined()
-      expect(warnings).toEqual([`path '${path}': expected at most 1024 places to fill, found 1025`])
+      expect(warnings).toEqual([`path '${path}': expected at most 1024 empty items, found 1025`])
     }
   })
 
@@ -320,7 +320,7 @@ describe('cases that Kortyx handles wrongly', () => {
     const { updates, warnings } = watch({ '*.*': 'text-delta' }, [JSON.stringify(document)])
     expect(updates.map(({ path }) => path)).toEqual(['501.0', '501.601', '501.1202', '502.600', '502.1201'])
     expect(fold(updates)).toBeDefined()
-    expect(warnings).toEqual(["path '500.600': expected at most 1024 places to fill, found 1100"])
+    expect(warnings).toEqual(["path '500.600': expected at most 1024 empty items, found 1100"])
   })
 
   test('a truncated document keeps the sent updates and fails', () => {

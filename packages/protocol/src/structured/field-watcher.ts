@@ -168,7 +168,7 @@ export class FieldWatcher {
 
   #send(level: PathLevel, update: FieldUpdate, length = 0): void {
     if (level.gap > MAX_GAP) {
-      this.#warn(level.node, 'path-conflict', `path '${level.path}'`, `at most ${MAX_GAP} places to fill`, level.gap)
+      this.#warn(level.node, 'path-conflict', `path '${level.path}'`, `at most ${MAX_GAP} empty items`, level.gap)
       return
     }
     // Most pushes have one update. An array literal takes a tenth of the time of an array that grows.

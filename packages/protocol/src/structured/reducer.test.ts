@@ -222,10 +222,10 @@ describe('numeric segments', () => {
     expect(data(set(`a.${MAX_GAP}`, 'x'))).toEqual({ a: [...Array(MAX_GAP).fill(null), 'x'] })
     expect(refusal(set(`a.${MAX_GAP + 1}`, 'x'))).toMatchObject({
       code: 'path-conflict',
-      message: 'state.data.a.1025: expected at most 1024 places to fill at state.data.a, found 1025',
+      message: 'state.data.a.1025: expected at most 1024 empty items at state.data.a, found 1025',
     })
     expect(refusal(append('a', [1, 2]), set('a.1027.b', 'x')).message).toBe(
-      'state.data.a.1027.b: expected at most 1024 places to fill at state.data.a, found 1025',
+      'state.data.a.1027.b: expected at most 1024 empty items at state.data.a, found 1025',
     )
     for (const index of ['5000000', '4294967294', '99999999999', '9007199254740993', '9'.repeat(400)]) {
       expect(refusal(set(`a.${index}`, 'x')).code).toBe('path-conflict')

@@ -136,7 +136,7 @@ describe('observers of an agent', () => {
   })
 })
 
-describe('with more due notices than one query returns', () => {
+describe('more due notices than one query returns', () => {
   const MANY = 1100
 
   /** Runs that wait for an answer for a day, without notified observers. */

@@ -6,7 +6,7 @@ const MARK = Symbol.for('millrace.error')
 export interface ErrorOptions {
   /** Whether a retry may succeed. @default false */
   readonly retryable?: boolean
-  /** The error behind it, only for the logger. */
+  /** The error behind it, only for the logger. @default none */
   readonly cause?: unknown
 }
 

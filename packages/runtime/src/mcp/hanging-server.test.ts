@@ -11,7 +11,7 @@ import { call, connect, failure } from './mcp-connections.fixture.ts'
 
 const SSE = { 'content-type': 'text/event-stream' }
 
-/** Ways to hang. */
+/** How a server hangs, by the moment. */
 const HANGS: Record<string, (response: ServerResponse) => void> = {
   'before the headers': () => {},
   'after the headers of JSON': response => {
@@ -48,14 +48,14 @@ const hangingAt =
   }
 
 describe.each(Object.entries(HANGS))('a server that hangs %s', (_, hang) => {
-  test.each(['initialize', 'tools/list'])('is unreachable if that is its answer to %s', async method => {
+  test.each(['initialize', 'tools/list'])('is reported as unreachable if it hangs during %s', async method => {
     const server = await startHttpFixture(hangingAt(method, hang))
     const error = await failure(connectMcp({ url: server.url, connectTimeoutMs: 200 }))
     expect(error).toMatchObject({ code: 'mcp_unreachable', message: expect.stringContaining('within 200 ms') })
     await server.idle()
   })
 
-  test('in a call is released when the call is aborted, and the next call works', async () => {
+  test('does not block an aborted call, and the next call works', async () => {
     let calls = 0
     const hasCalled = Promise.withResolvers<void>()
     const server = await startHttpFixture((message, response) => {
@@ -74,7 +74,7 @@ describe.each(Object.entries(HANGS))('a server that hangs %s', (_, hang) => {
     expect(await call(mcp, 'work').output).toBe('done')
   })
 
-  test('in a call ends it after timeoutMs, and the run continues', async () => {
+  test('fails the call after timeoutMs, and the run continues', async () => {
     const server = await startHttpFixture(hangingAt('tools/call', hang))
     const mcp = await connect({ url: server.url, timeoutMs: 100 })
     const model = scriptedModel([{ calls: [{ name: 'work', input: {} }] }, { text: 'Done.' }])

@@ -1,4 +1,4 @@
-// Providers that never stop to send.
+// Providers that never stop sending.
 
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
@@ -157,7 +157,7 @@ test('a complete answer with more tokens than its limit is kept, as the provider
   expect(result).toMatchObject({ status: 'completed', text: 'It is warm.', usage: { outputTokens: 1000 } })
 })
 
-test('an error of the provider counts, whatever follows it', async () => {
+test('reports the error of the provider, whatever parts follow it', async () => {
   const overloaded = { type: 'error', error: { type: 'overloaded_error' } } as const
   const { model } = endlessModel([...begun, overloaded], () => ({ type: 'ping' }))
   const { result } = await run(model, { modelLimits: { answerBytes: 5000 }, maxRetries: 0 })

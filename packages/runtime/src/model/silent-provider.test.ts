@@ -97,7 +97,7 @@ describe('a provider that is silent', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, false])
   })
 
-  test('counts as silent by the limits of the runtime, unless the agent has its own', async () => {
+  test('is timed out by the limits of the runtime, unless the agent has its own', async () => {
     const { model, signals } = hangingModel('no stream', begun)
     const { cluster } = await startRun(model, { modelLimits: { idleMs: 3000 } }, { firstPartMs: 2000, idleMs: 1 })
     await cluster.clock.advance(1900)
@@ -108,7 +108,7 @@ describe('a provider that is silent', () => {
     expect(signals[1]?.reason).toMatchObject({ message: expect.stringContaining('3000 ms') })
   })
 
-  test('gets the limits that a function returns for the step', async () => {
+  test('is timed out by the limits that a function returns for the step', async () => {
     const { model, signals } = hangingModel('no stream')
     const steps: number[] = []
     const modelLimits = ({ step }: { step: number }) => ({ firstPartMs: steps.push(step) * 1000 })
@@ -118,7 +118,7 @@ describe('a provider that is silent', () => {
     expect(signals[0]?.reason).toMatchObject({ message: expect.stringContaining('1000 ms') })
   })
 
-  test('does not keep a stream that it opens too late', async () => {
+  test('has its stream cancelled if it opens too late', async () => {
     const { model, cancelled } = hangingModel()
     const late = Promise.withResolvers<void>()
     const cancelledLate = Promise.withResolvers<unknown>()
@@ -138,7 +138,7 @@ describe('a provider that is silent', () => {
     expect(cancelled).toEqual([])
   })
 
-  test('does not outlive a stop', async () => {
+  test('is aborted by a stop', async () => {
     const { model, signals } = hangingModel('no stream')
     const { cluster, runtime } = await startRun(model)
     await cluster.clock.advance(1000)

@@ -16,7 +16,7 @@ const values = fc.jsonValue({ maxDepth: 3 })
 const types = fc.constantFrom('string', 'number', 'integer', 'object', 'array', 'null', 'boolean', 'unknown')
 
 /** Keywords whose checks are never cheap. */
-const uncheap = {
+const expensive = {
   pattern: fc.constantFrom('^a', '(', 'b+$'),
   uniqueItems: fc.boolean(),
   $ref: fc.constantFrom('#', '#/properties/a', '#/nowhere'),
@@ -24,7 +24,7 @@ const uncheap = {
   'x-unknown': values,
 }
 
-const schemasWith = (keywords: Partial<typeof uncheap>) =>
+const schemasWith = (keywords: Partial<typeof expensive>) =>
   fc.letrec<{ schema: JsonSchema | boolean; object: JsonSchema }>(tie => ({
     schema: fc.oneof({ maxDepth: 2 }, fc.boolean(), tie('object')),
     object: fc.record(
@@ -57,7 +57,7 @@ const schemasWith = (keywords: Partial<typeof uncheap>) =>
       { requiredKeys: [] },
     ) as never,
   }))
-const checksWith = (keywords: Partial<typeof uncheap>): fc.Arbitrary<SchemaCheck> =>
+const checksWith = (keywords: Partial<typeof expensive>): fc.Arbitrary<SchemaCheck> =>
   fc.record({ schema: schemasWith(keywords).object, value: values }, { requiredKeys: ['schema'] })
 
 // Its worker starts before the test.
@@ -65,7 +65,7 @@ sharedFormChecks()
 
 test.each([
   ['only cheap', {}, 30],
-  ['all', uncheap, 0],
+  ['all', expensive, 0],
 ])('the worker and this thread have the same outcome for schemas with %s keywords', async (_, keywords, minCheap) => {
   const worker = new SchemaWorker()
   const hooks = { beforeStart: () => {}, afterEnd: () => {} }

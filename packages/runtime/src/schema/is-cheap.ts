@@ -61,7 +61,7 @@ export function isCheap(check: SchemaCheck, maxCost = MAX_CHEAP_COST): boolean {
 /** Adds up the size of a schema, without its annotations. The caller limits its depth. */
 class SchemaCost {
   readonly #max: number
-  #hasUncheapKeyword = false
+  #hasExpensiveKeyword = false
   total = 1
 
   constructor(max: number) {
@@ -69,14 +69,14 @@ class SchemaCost {
   }
 
   get isBounded(): boolean {
-    return !this.#hasUncheapKeyword && this.total <= this.#max
+    return !this.#hasExpensiveKeyword && this.total <= this.#max
   }
 
   addSchema(schema: unknown): void {
     this.total++
     if (typeof schema === 'boolean' || !this.isBounded) return
     if (isObject(schema)) for (const [keyword, value] of Object.entries(schema)) this.#addKeyword(keyword, value)
-    else this.#hasUncheapKeyword = true
+    else this.#hasExpensiveKeyword = true
   }
 
   #addKeyword(keyword: string, value: unknown): void {
@@ -89,7 +89,7 @@ class SchemaCost {
         else this.addSchema(subschema)
       }
     } else if (COMPARED_KEYWORDS.has(keyword)) this.total += costOf(value, this.#max)
-    else if (!ANNOTATION_KEYWORDS.has(keyword)) this.#hasUncheapKeyword = true
+    else if (!ANNOTATION_KEYWORDS.has(keyword)) this.#hasExpensiveKeyword = true
   }
 }
 

@@ -22,7 +22,7 @@ test.each<[value: unknown, loss: string]>([
   [new Point(), 'a Point'],
   [{ bytes: new Uint8Array(2) }, 'a Uint8Array at bytes'],
   [Promise.resolve(1), 'a Promise'],
-])('JSON loses something of %o', (value, loss) => {
+])('%o loses something as JSON', (value, loss) => {
   expect(jsonLoss(value)).toBe(loss)
 })
 
@@ -39,6 +39,6 @@ test.each<[value: unknown]>([
   [new URL('http://localhost')],
   [cyclic],
   [1n],
-])('JSON loses nothing of %o, or does not exist', value => {
+])('%o loses nothing as JSON, or has no JSON', value => {
   expect(jsonLoss(value)).toBeUndefined()
 })

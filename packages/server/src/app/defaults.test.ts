@@ -22,7 +22,7 @@ const security = pageOf('guide/security.md')
 
 /** A number as the guide writes it, with larger units for bytes. */
 function formatDefault(name: string, value: number): string {
-  if (!/Bytes$|^maxBuffered$/.test(name)) return value.toLocaleString('en')
+  if (!/Bytes$/.test(name)) return value.toLocaleString('en')
   return value % 2 ** 20 === 0 ? `${value / 2 ** 20} MiB` : `${value / 1024} KiB`
 }
 

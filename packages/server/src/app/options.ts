@@ -18,21 +18,24 @@ export interface MillraceOptions<
   readonly workflows?: Workflows
   /** A store, a promise of one, or a store URL. @default 'sqlite:.millrace/millrace.db' */
   readonly store?: LogStore | Promise<LogStore> | string
-  /** Authenticates and authorizes requests. Without it, the server only serves this machine. */
+  /** Authenticates and authorizes requests. Without it, the server only serves this machine. @default none */
   readonly authorize?: Authorize
-  /** Creates the context that nodes and tools see: JSON without credentials. Client data is input, never context. */
+  /**
+   * Creates the context that nodes and tools see: JSON without credentials. Client data is input, never context.
+   * @default none
+   */
   readonly context?: CreateContext
-  /** Limits that differ from the defaults of `Limits`. */
+  /** Limits that differ from the defaults of `Limits`. @default {} */
   readonly limits?: Partial<Limits>
   /** Path prefix before `/api`, such as `/millrace`. @default '' */
   readonly basePath?: string
   /** Pages of these origins may call this server. @default none */
   readonly cors?: Cors
-  /** A folder of public files, served beside `/api`. */
+  /** A folder of public files, served beside `/api`. @default none */
   readonly static?: string | StaticOptions
-  /** Settings of streams that differ from the defaults of `StreamSettings`. */
+  /** Settings of streams that differ from the defaults of `StreamSettings`. @default {} */
   readonly stream?: Partial<Omit<StreamSettings, 'timers'>>
-  /** Called with each error that the server caused. */
+  /** Called with each error that the server caused. @default none */
   readonly onError?: (error: unknown, request: Request) => void | Promise<void>
 }
 

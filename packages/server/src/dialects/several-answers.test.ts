@@ -114,7 +114,7 @@ describe('an answer of Kortyx', () => {
     expect((await viewOf(at)).interrupts).toMatchObject([{ status: 'answered', response: ['rye', 'oats'] }])
   })
 
-  test('starts no other run if it also asks for a regeneration', async () => {
+  test('starts no other run, also if the request asks for a regeneration', async () => {
     const { at } = openShop()
     const answer = await asked(at, 'choice')
     expect((await answer({ selected: ['rye'] }, { regenerate: true })).status).toBe(200)
@@ -147,7 +147,7 @@ describe.each(['ag-ui', 'tanstack'])('answers of %s', dialect => {
   const questionsIn = async (at: TwoUserServer) =>
     (await viewOf(at)).interrupts.map(({ interruptId }) => `question:${interruptId}`)
 
-  test('must agree, decide, and be about the input of the call, for an approval', async () => {
+  test('are refused for an approval if they contradict each other, decide nothing or change the input', async () => {
     const { at, sold } = openShop()
     await post(at, 'seller')
     const id = `approval:${(await viewOf(at)).pendings[0]?.id}`
@@ -167,7 +167,7 @@ describe.each(['ag-ui', 'tanstack'])('answers of %s', dialect => {
     expect(sold).toEqual([{ what: 'rye' }])
   })
 
-  test('take effect together: an invalid one refuses the valid ones before it', async () => {
+  test('take effect together: an invalid one also refuses the valid ones before it', async () => {
     const { at } = openShop()
     await post(at, 'both')
     const [choice = '', text = ''] = await questionsIn(at)

@@ -7,7 +7,7 @@ export const CLIENT_GONE = new DOMException('the client disconnected', 'AbortErr
 export interface ChannelSettings {
   readonly timers: Timers
   /** Buffered bytes at which a reader counts as slow. */
-  readonly maxBuffered: number
+  readonly maxBufferedBytes: number
   /** Time without any progress after which a connection is closed, in ms. */
   readonly stallMs: number
 }
@@ -56,7 +56,7 @@ export class Channel {
 
   /** Whether the buffer is full. */
   get isFull(): boolean {
-    return this.#sink.buffered >= this.#settings.maxBuffered
+    return this.#sink.buffered >= this.#settings.maxBufferedBytes
   }
 
   write(bytes: Uint8Array): void {

@@ -56,7 +56,7 @@ test('a history above the size of a reply is refused before a value is read', as
   expect(read.blobs).toBe(0)
 })
 
-test('a view above the size of a reply is refused, and its last messages are not', async () => {
+test('a view above the size of a reply is refused, and the list of sessions is not', async () => {
   const { get } = await largeSession({ replyBytes: 100_000 })
   expect(codeOf(await get('/api/sessions/s'))).toEqual([413, 'reply_too_large'])
   expect((await get('/api/sessions')).status).toBe(200)

@@ -9,7 +9,7 @@ import type { ReadyReply } from './reply.ts'
 export interface StaticOptions {
   /** Path of the folder. */
   readonly folder: string
-  /** Headers for every file. They override the defaults. */
+  /** Headers for every file. They override the defaults. @default {} */
   readonly headers?: Readonly<Record<string, string>>
 }
 

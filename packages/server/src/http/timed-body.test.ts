@@ -11,8 +11,8 @@ const UPLOAD = '/api/sessions/s/uploads'
 const START = '/api/sessions/s/runs'
 const JSON_TYPE = 'application/json'
 
-/** Sends the head of a request and some bytes of its body; then a byte whenever the last one was sent, if it trickles. */
-async function slowly(options: MillraceOptions, path: string, type: string, body: string, isTrickle = false) {
+/** Sends the head of a request and some bytes of its body. If `isTrickle`, continues byte by byte. */
+async function sendSlowly(options: MillraceOptions, path: string, type: string, body: string, isTrickle = false) {
   const { app, logged } = testApp(options)
   const { port } = await listen(app)
   const socket = connect(port, '127.0.0.1')
@@ -37,30 +37,30 @@ describe.each([
   test.each([
     ['before its first byte', ''],
     ['in the middle', '{"agent":'],
-  ])('of a client that stops %s gets a reply, and the connection is closed', async (_when, body) => {
-    const { reply, received, logged } = await slowly({ limits: { bodyIdleMs: 20 } }, path, type, body)
+  ])('is refused if its client stops %s, and the connection is closed', async (_when, body) => {
+    const { reply, received, logged } = await sendSlowly({ limits: { bodyIdleMs: 20 } }, path, type, body)
     expect(reply).toMatchObject({ status: 408, code: 'body_timeout', count: 1 })
     expect(received).toContain('expected the next bytes within 20 ms')
     expect(received).toContain('"retryable":true')
     expect(logged.filter(({ level }) => level === 'error')).toEqual([])
   })
 
-  test('of a client that sends byte after byte gets a reply after its whole time', async () => {
-    const { reply, received } = await slowly({ limits: { bodyMs: 50 } }, path, type, '', true)
+  test('is refused after bodyMs, also if its client sends byte after byte', async () => {
+    const { reply, received } = await sendSlowly({ limits: { bodyMs: 50 } }, path, type, '', true)
     expect(reply).toMatchObject({ status: 408, code: 'body_timeout' })
     expect(received).toContain('expected all of it within 50 ms')
   })
 
-  test('that authorize reads has the same limits', async () => {
+  test('has the same limits if authorize reads it', async () => {
     const authorize: MillraceOptions['authorize'] = async ({ request }) => {
       await request.text()
       return 'ann'
     }
-    const { reply } = await slowly({ limits: { bodyIdleMs: 20 }, authorize }, path, type, '{')
+    const { reply } = await sendSlowly({ limits: { bodyIdleMs: 20 }, authorize }, path, type, '{')
     expect(reply).toMatchObject({ status: 408, code: 'body_timeout' })
   })
 
-  test('without a socket has the same limits', async () => {
+  test('has the same limits without a socket', async () => {
     const { app } = testApp({ limits: { bodyIdleMs: 20 } })
     const body = new ReadableStream({ start: controller => controller.enqueue(new TextEncoder().encode('{')) })
     const init = { method: 'POST', headers: { 'content-type': type }, body, duplex: 'half' } as RequestInit
@@ -71,12 +71,17 @@ describe.each([
 })
 
 test('the bytes of a timed out body no longer count as in flight', async () => {
-  const { app } = await slowly({ limits: { bodyIdleMs: 20, inFlightBytes: 40 } }, UPLOAD, 'image/png', 'x'.repeat(30))
+  const { app } = await sendSlowly(
+    { limits: { bodyIdleMs: 20, inFlightBytes: 40 } },
+    UPLOAD,
+    'image/png',
+    'x'.repeat(30),
+  )
   const init = { method: 'POST', headers: { 'content-type': 'image/png' }, body: 'x'.repeat(30) }
   expect((await app.fetch(new Request(`${ORIGIN}${UPLOAD}`, init))).status).toBe(201)
 })
 
-test('a body that waits for its reader, not for its client, is in time', async () => {
+test('does not count the time in which nothing reads the body', async () => {
   const slow = agent({ name: 'slow', model: scriptedModel([{ text: 'ok' }]) })
   const authorize: MillraceOptions['authorize'] = async () => {
     await new Promise(resolve => setTimeout(resolve, 60))

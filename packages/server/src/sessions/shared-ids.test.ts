@@ -229,7 +229,7 @@ describe('a session whose id another owner uses, too', () => {
     expect((await page()).status).toBe(200)
   })
 
-  it('is listed page by page, with tokens that do not tell its log', async () => {
+  it('is listed page by page, with tokens that do not reveal its log', async () => {
     const testServer = openTwoUserServer()
     for (const id of ['a', 'b', 'c']) await testServer.run(id, { agent: 'echo', input: 'Hello' }, 'bob')
     for (const id of ['a', 'x', 'b', 'y', 'c']) await testServer.run(id, { agent: 'echo', input: 'Hello' })

@@ -74,7 +74,7 @@ describe('a connection', () => {
   })
 
   test('gets no heartbeats while it is full', async () => {
-    const testServer = new StreamServer({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
+    const testServer = new StreamServer({ settings: { heartbeatMs: 100, maxBufferedBytes: 64, stallMs: 60_000 } })
     await testServer.completeRun('r1', 'hello')
     const client = new SlowClient()
     client.isStalled = true

@@ -130,7 +130,7 @@ describe('law 2', () => {
     let cuts = 0
     await fc.assert(
       fc.asyncProperty(fc.integer(), steps, async (seed, script) => {
-        const testServer = new StreamServer({ settings: { maxBuffered: 512 }, manager: { coalesceMs: 0 } })
+        const testServer = new StreamServer({ settings: { maxBufferedBytes: 512 }, manager: { coalesceMs: 0 } })
         const people = await play(testServer, seed, script)
         const { view, cursor } = await testServer.manager.view(ID)
         const shown = await testServer.publicEntries()

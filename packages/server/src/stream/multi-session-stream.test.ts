@@ -123,7 +123,7 @@ describe('several sessions on one connection', () => {
   })
 
   test('law 8: a hundred sessions that catch up buffer at most a few pages, and a long one does not starve the others', async () => {
-    const testServer = newServer({ maxBuffered: 16 * 1024 })
+    const testServer = newServer({ maxBufferedBytes: 16 * 1024 })
     const long = await testServer.manager.createWriter('long', { runId: 'r1', agentType: 'assistant' })
     for (let i = 0; i < 2_000; i++) await long.write({ type: 'data-page', data: `${i} `.padEnd(1_000, 'x') }).appended
     const shortSessions = Array.from({ length: 99 }, (_, i) => `s${i}`)

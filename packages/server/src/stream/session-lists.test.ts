@@ -227,7 +227,7 @@ describe('a followed list', () => {
   })
 
   test('law 8: closes a client that reads nothing, which gets the full list when it reconnects', async () => {
-    const testServer = new StreamServer({ settings: { maxBuffered: 256 }, manager: { coalesceMs: 0 } })
+    const testServer = new StreamServer({ settings: { maxBufferedBytes: 256 }, manager: { coalesceMs: 0 } })
     const client = new SlowClient('sse', false)
     client.isStalled = true
     testServer.serve(channel => followList(testServer.lists, null, channel), client)

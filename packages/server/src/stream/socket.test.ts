@@ -90,7 +90,7 @@ const isEnd = (text: string) => text.includes('"run-finished"')
 
 describe('over a socket', () => {
   test('law 8: a client that reads nothing is closed, one that reads gets everything, and nothing is left open', async () => {
-    const { testServer, port } = await startServer({ stallMs: 1_000, maxBuffered: 64 * 1024 })
+    const { testServer, port } = await startServer({ stallMs: 1_000, maxBufferedBytes: 64 * 1024 })
     const stalled = await connectPaused(port)
     const reading = read(port, isEnd)
     await eventually(() => expect(testServer.connections.size).toBe(2))
@@ -111,7 +111,7 @@ describe('over a socket', () => {
   })
 
   test('law 2: a client that stops reading for a while gets everything when it continues', async () => {
-    const { testServer, port } = await startServer({ maxBuffered: 4 * 1024 })
+    const { testServer, port } = await startServer({ maxBufferedBytes: 4 * 1024 })
     const socket = await connectPaused(port)
     await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
     await flood(testServer)

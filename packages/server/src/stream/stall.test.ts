@@ -19,7 +19,7 @@ async function flood({ manager }: StreamServer, words: number, runId = 'r1', ses
 describe('law 8: a reader that receives nothing', () => {
   test('is unsubscribed, then closed, and 200 of them hold bounded buffers beside a fast writer', async () => {
     const stallMs = 30_000
-    const testServer = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
+    const testServer = new StreamServer({ settings: { maxBufferedBytes: ROOM, stallMs }, manager: { coalesceMs: 0 } })
     await testServer.manager.createStream(ID)
     const slow = Array.from({ length: 200 }, () => testServer.follow())
     const fast = testServer.follow()
@@ -57,7 +57,7 @@ describe('law 8: a reader that receives nothing', () => {
   })
 
   test('gets every entry once when it continues', async () => {
-    const testServer = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
+    const testServer = new StreamServer({ settings: { maxBufferedBytes: ROOM }, manager: { coalesceMs: 0 } })
     await testServer.manager.createStream(ID)
     const client = testServer.follow()
     await settled()
@@ -82,7 +82,7 @@ describe('law 8: a reader that receives nothing', () => {
 
   test('is not closed while it makes any progress', async () => {
     const stallMs = 1_000
-    const testServer = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
+    const testServer = new StreamServer({ settings: { maxBufferedBytes: ROOM, stallMs }, manager: { coalesceMs: 0 } })
     await flood(testServer, 600)
     const client = new SlowClient()
     client.isStalled = true
@@ -104,7 +104,7 @@ describe('law 8: a reader that receives nothing', () => {
   test('is closed even if there is nothing more to send', async () => {
     const stallMs = 1_000
     const testServer = new StreamServer({
-      settings: { maxBuffered: ROOM, stallMs, heartbeatMs: 1_000 },
+      settings: { maxBufferedBytes: ROOM, stallMs, heartbeatMs: 1_000 },
       manager: { coalesceMs: 0 },
     })
     await flood(testServer, 30)
@@ -135,7 +135,7 @@ describe('law 8: a reader that receives nothing', () => {
   })
 
   test('holds little of a long log: the log is read at the pace of the reader', async () => {
-    const testServer = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
+    const testServer = new StreamServer({ settings: { maxBufferedBytes: ROOM }, manager: { coalesceMs: 0 } })
     await flood(testServer, 1_500)
     const client = new SlowClient()
     client.isStalled = true
@@ -157,7 +157,7 @@ describe('several sessions on one connection', () => {
   const open = (client: SlowClient, testServer: StreamServer) => new StreamChannel(client, 'sse', testServer.settings)
 
   test('take turns, so that together they buffer no more than a few pages', async () => {
-    const testServer = new StreamServer({ settings: { maxBuffered: ROOM } })
+    const testServer = new StreamServer({ settings: { maxBufferedBytes: ROOM } })
     const client = new SlowClient()
     client.isStalled = true
     const channel = open(client, testServer)
@@ -186,7 +186,7 @@ describe('several sessions on one connection', () => {
   })
 
   test('are all released when it ends', async () => {
-    const testServer = new StreamServer({ settings: { maxBuffered: ROOM } })
+    const testServer = new StreamServer({ settings: { maxBufferedBytes: ROOM } })
     const client = new SlowClient()
     client.isStalled = true
     const channel = open(client, testServer)

@@ -11,7 +11,7 @@ export interface StreamSettings {
   /** Delay before a disconnected client reconnects, in ms (`retry` of Server-Sent Events). @default 1000 */
   readonly retryMs: number
   /** Buffered bytes at which a reader counts as slow. @default 262144 */
-  readonly maxBuffered: number
+  readonly maxBufferedBytes: number
   /** Time without any progress after which a slow connection is closed, in ms. @default 30000 */
   readonly stallMs: number
   /** Interval at which an open stream is authorized again, in ms. @default 60000 */
@@ -28,7 +28,7 @@ export const DEFAULT_STREAM: Omit<StreamSettings, 'timers'> = {
   heartbeatMs: 15_000,
   heartbeatPadding: 0,
   retryMs: 1_000,
-  maxBuffered: 256 * 1024,
+  maxBufferedBytes: 256 * 1024,
   stallMs: 30_000,
   reauthorizeMs: 60_000,
   pollMs: 25_000,
@@ -37,7 +37,7 @@ export const DEFAULT_STREAM: Omit<StreamSettings, 'timers'> = {
 /** The minimum values of stream settings. */
 export const MIN_STREAM: Partial<typeof DEFAULT_STREAM> = {
   heartbeatMs: 2,
-  maxBuffered: 4 * 1024,
+  maxBufferedBytes: 4 * 1024,
   stallMs: 1,
   reauthorizeMs: 1,
   pollMs: 1,

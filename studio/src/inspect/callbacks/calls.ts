@@ -20,7 +20,7 @@ export type PageChat = Pick<Chat, 'state' | 'store' | 'subscribe' | 'stop'>
 export interface Calls {
   /** The latest calls, oldest first. */
   readonly calls: readonly Call[]
-  /** The chat of this page, where there is one. */
+  /** The chat of this page, if it has one. */
   readonly chat?: PageChat | undefined
   /** Number of older calls that were dropped. */
   readonly dropped: number
@@ -92,5 +92,5 @@ export function recordChat(chat: PageChat): () => void {
 
 const chatOfPage = (): PageChat | undefined => state.chat
 
-/** The chat of this page, where there is one. */
+/** The chat of this page, if it has one. */
 export const useChatOfPage = (): PageChat | undefined => useSyncExternalStore(subscribeToCalls, chatOfPage, chatOfPage)

@@ -286,7 +286,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'the oldest logs are those that were created first',
     caught: {
-      'listOldest: least recently touched first, of all principals; only a move of the ticket touches':
+      'listOldest: lists the logs of all principals, least recently touched first; only a ticket move touches a log':
         /the logs after one was touched/,
     },
     within: ['listingOldest', 'invalidArguments'],
@@ -303,7 +303,7 @@ export const keepers: readonly Mutant[] = [
   {
     fault: 'the oldest logs are those without a principal',
     caught: {
-      'listOldest: least recently touched first, of all principals; only a move of the ticket touches':
+      'listOldest: lists the logs of all principals, least recently touched first; only a ticket move touches a log':
         /the order of their creation/,
     },
     within: ['listingOldest'],

@@ -1,4 +1,4 @@
-// What a removed log leaves in the files of the server, and what an operator does about it.
+// The text of a removed log stays in the files of the server, until an operator erases it.
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -41,7 +41,7 @@ test('the thread connects with the settings of a pool, which hides its password'
   await pool.end()
 })
 
-test('settings with a function are a failure, which says which', async () => {
+test('fails if a setting is a function, and names the setting', async () => {
   const pool = new pg.Pool({ connectionString: running.url, password: async () => 'secret' })
   const store = postgresStore({ pool, schema: 'by_function' })
   await store.heartbeat?.ready()

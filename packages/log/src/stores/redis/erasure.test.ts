@@ -1,4 +1,4 @@
-// What a removed log leaves in the files of the server, and what an operator does about it.
+// The text of a removed log stays in the files of the server, until an operator erases it.
 
 import { expect, test, vi } from 'vitest'
 import { filesWith, writeEverywhere } from '../removed-log.fixture.ts'

@@ -100,7 +100,7 @@ describe('expireAfter', () => {
     expect(await store.getBlob('log', 'hash')).toEqual(new Uint8Array([1]))
   })
 
-  test('a claim ends the expiry of all keys, also for later guests', async () => {
+  test('a claim cancels the expiry of all keys, and a later guest does not restore it', async () => {
     const { store, expiries } = open()
     await fullLog(store, 'log')
     await expire(store, 'log')
@@ -112,7 +112,7 @@ describe('expireAfter', () => {
     expect(await expiries('log')).toEqual([-1])
   })
 
-  test('an append that makes the log due now ends the expiry, until one ends that', async () => {
+  test('an append that makes the log due now cancels the expiry, and one that clears the due time restores it', async () => {
     const { store, expiries } = open()
     await fullLog(store, 'log')
     await expire(store, 'log')
@@ -126,7 +126,7 @@ describe('expireAfter', () => {
     expect(await expiries('log')).toHaveLength(1)
   })
 
-  test('every other append that moves the ticket restarts the time', async () => {
+  test('every other append that moves the ticket restarts the expiry', async () => {
     const { store, expiries } = open()
     await fullLog(store, 'log')
     await expire(store, 'log')

@@ -53,7 +53,7 @@ test('the thread connects again after its connection was closed, and after a cra
   await store.close()
 })
 
-test('settings with a function are a failure, which says which', async () => {
+test('fails if a setting is a function, and names the setting', async () => {
   const { host, port } = urls()
   const credentialsProvider = {
     type: 'async-credentials-provider',

@@ -68,11 +68,13 @@ export interface RedisOptions {
    * Entries are lost from the end, and the loss is detected: a writer with more acknowledged entries gets
    * `regressed`, a reader that had read more gets `truncated`. After restoring an older copy of the data, call
    * `restored`. The server must not evict keys (`maxmemory-policy noeviction`).
+   * @default none
    */
   readonly url?: string
   /**
    * A client of the `redis` package instead of a URL. The store opens its own connections with the client's settings,
    * and leaves the client untouched.
+   * @default none
    */
   readonly client?: ClientSettings
   /**

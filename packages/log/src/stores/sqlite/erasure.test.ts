@@ -1,4 +1,4 @@
-// What a removed log leaves in the files of a store: nothing, as soon as no reader needs an older state.
+// A removed log leaves no text in the files of a store, as soon as no reader needs an older state.
 
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -16,7 +16,7 @@ const { newPath, open } = testFolder()
 /** The files of a store that contain the text of the removed logs. */
 const filesOf = (path: string): string[] => filesWith(dirname(path)).filter(file => file.startsWith(path))
 
-const isErased = (path: string) =>
+const untilErased = (path: string) =>
   vi.waitFor(() => expect(filesOf(path)).toEqual([]), { timeout: 60_000, interval: 20 })
 
 test.each(['normal', 'full'] as const)(
@@ -28,7 +28,7 @@ test.each(['normal', 'full'] as const)(
     await writeEverywhere(store, 'gone')
     expect(filesOf(path)).not.toEqual([])
     expect(await store.remove('gone')).toBe(true)
-    await isErased(path)
+    await untilErased(path)
     expect(filesWith(dirname(path), 'a note of Ben')).toContain(path)
     expect(integrityOf(path)).toBe('ok')
   },
@@ -46,7 +46,7 @@ test('a removed log is erased when the reader of another connection ends', async
   await store.create('other', null)
   expect(filesOf(path)).not.toEqual([])
   reader.exec('COMMIT')
-  await isErased(path)
+  await untilErased(path)
 })
 
 test('a removed log is erased also if another checkpoint runs before the reader of another connection ends', async () => {
@@ -66,7 +66,7 @@ test('a removed log is erased also if another checkpoint runs before the reader 
   // As many pages as start a checkpoint.
   await store.putBlob('other', 'hash', new Uint8Array(20 * 1024 * 1024))
   reader.exec('COMMIT')
-  await isErased(path)
+  await untilErased(path)
 })
 
 test('a removed log is erased by the next process if its own was killed', async () => {
@@ -80,7 +80,7 @@ test('a removed log is erased by the next process if its own was killed', async 
   await child.kill9()
   const next = open({ path })
   expect(await next.read('gone', { sequence: 0 }, ALL)).toBeUndefined()
-  await isErased(path)
+  await untilErased(path)
 })
 
 test('writes continue while logs are erased', async () => {
@@ -92,6 +92,6 @@ test('writes continue while logs are erased', async () => {
   const removals = Array.from({ length: 20 }, (_, n) => store.remove(`gone-${n}`))
   expect(await Promise.all(removals)).toEqual(removals.map(() => true))
   expect((await Promise.all(appends)).every(({ outcome }) => outcome === 'appended')).toBe(true)
-  await isErased(path)
+  await untilErased(path)
   expect(await store.read('kept', { sequence: 0 }, ALL)).toMatchObject({ head: 200 })
 })

@@ -15,8 +15,8 @@ const WAL_BYTES = 256 * 1024
 const MAX_BYTES = 3 * 1024 * 1024
 const walBytes = (path: string): number => statSync(`${path}-wal`).size
 
-/** A transaction of a reader that is not this store, such as a backup. Returns what ends it. */
-function pin(path: string): () => void {
+/** A transaction of a reader that is not this store, such as a backup. Returns a function that ends it. */
+function openReader(path: string): () => void {
   const reader = new DatabaseSync(path)
   onTestFinished(() => reader.close())
   reader.exec('BEGIN')
@@ -24,7 +24,7 @@ function pin(path: string): () => void {
   return () => reader.exec('COMMIT')
 }
 
-const isBounded = (path: string) =>
+const untilBounded = (path: string) =>
   vi.waitFor(() => expect(walBytes(path)).toBeLessThanOrEqual(WAL_BYTES), { timeout: 60_000, interval: 20 })
 
 test.each(['normal', 'full'] as const)(
@@ -82,14 +82,14 @@ test('a reader that prevents checkpoints stops no write, and the write-ahead log
   const path = newPath()
   const store = open({ path, walBytes: WAL_BYTES })
   await store.create('log', null)
-  const end = pin(path)
+  const end = openReader(path)
   for (let n = 0; n < 100; n++) await store.append('log', batch('x'.repeat(20_000)), guest())
   expect(walBytes(path)).toBeGreaterThan(4 * WAL_BYTES)
   end()
-  await isBounded(path)
+  await untilBounded(path)
 })
 
-test('a full file empties the write-ahead log, which may be what fills the disk', async () => {
+test('a full database file empties the write-ahead log, which may be what fills the disk', async () => {
   const path = newPath()
   const store = open({ path, maxPages: 100 })
   await store.create('log', null)

@@ -176,7 +176,7 @@ async function readAnswer(
   let isComplete = false
   try {
     // Side effects start only while the lease is valid for sure.
-    await writer.sure()
+    await writer.whenLeaseValid()
     signal.throwIfAborted()
     await reader.open(() => model.doStream(options))
     await startStep()

@@ -17,11 +17,11 @@ export interface ReasonInterrupt<R extends Schema | undefined = undefined> {
   readonly mode?: 'required' | 'optional'
   /** Schema of the model's request, which must be valid for `useInterrupt`. */
   readonly requestSchema: Schema
-  /** Schema of the person's response. */
+  /** Schema of the person's response. @default none */
   readonly responseSchema?: R
-  /** Id of the response schema, passed to clients. */
+  /** Id of the response schema, passed to clients. @default none */
   readonly schemaId?: string
-  /** Version of the response schema, passed to clients. */
+  /** Version of the response schema, passed to clients. @default none */
   readonly schemaVersion?: string
 }
 

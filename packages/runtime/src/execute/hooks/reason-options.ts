@@ -21,11 +21,11 @@ export interface StructuredOptions<F = Fields> {
   readonly stream?: boolean
   /** The application's name for this kind of object. @default 'generic' */
   readonly dataType?: string
-  /** Id of the schema of the object, passed to clients. */
+  /** Id of the schema of the object, passed to clients. @default none */
   readonly schemaId?: string
-  /** Version of the schema of the object, passed to clients. */
+  /** Version of the schema of the object, passed to clients. @default none */
   readonly schemaVersion?: string
-  /** The fields to stream before the object is complete, by dotted path, with the kind of update. */
+  /** The fields to stream before the object is complete, by dotted path, with the kind of update. @default {} */
   readonly fields?: F
 }
 
@@ -33,7 +33,7 @@ export interface StructuredOptions<F = Fields> {
 export interface ToolExecution {
   /** Maximum number of model calls. @default 8 */
   readonly maxSteps?: number
-  /** Calls that need approval. Overrides the option of the tools. */
+  /** Calls that need approval. Overrides the option of the tools. @default the option of each tool */
   readonly approval?: boolean | { readonly [toolName: string]: boolean }
   /** Maximum number of calls of a step that run at the same time. @default 8 */
   readonly parallelCalls?: number
@@ -54,6 +54,7 @@ export interface ReasonOptions<
   /**
    * Aborts the model and its tools while they run, but not while they wait for an answer. Discards the current draft,
    * and the hook throws `hook_aborted`.
+   * @default none
    */
   readonly abortSignal?: AbortSignal
   /** Reasoning effort and budget, translated for each provider. @default the provider's settings */
@@ -69,19 +70,19 @@ export interface ReasonOptions<
    * @default the position in the node
    */
   readonly id?: string
-  /** Schema of the answer. With it the answer is an object, and no text is shown. */
+  /** Schema of the answer. With it the answer is an object, and no text is shown. @default none */
   readonly outputSchema?: O
-  /** JSON Schema of the output, for schemas that cannot be converted. */
+  /** JSON Schema of the output, for schemas that cannot be converted. @default converted from `outputSchema` */
   readonly jsonSchema?: JsonSchema
-  /** Shows the answer to readers as a structured object. Needs `outputSchema`. */
+  /** Shows the answer to readers as a structured object. Needs `outputSchema`. @default none */
   readonly structured?: StructuredOptions<O extends Schema ? FieldsOf<OutputOf<O>> : Fields>
-  /** Lets the model ask a person. */
+  /** Lets the model ask a person. @default none */
   readonly interrupt?: ReasonInterrupt<R>
   /** Tools that the model may call. @default [] */
   readonly tools?: Tools
   /** Agents and workflows that the model may call like tools, either directly or wrapped by `subAgent()`. @default [] */
   readonly subAgents?: readonly (Program | SubAgent)[]
-  /** Limits and approvals of the tool calls. */
+  /** Limits and approvals of the tool calls. @default {} */
   readonly toolExecution?: ToolExecution
   /** Maximum number of retries of a failed or invalid answer. @default 3 */
   readonly maxRetries?: number

@@ -207,7 +207,7 @@ describe('a guard', () => {
     expect(seen).toEqual(['kept', 'initial'])
   })
 
-  test('guards in each visit of a looping node by what the visit before has left', async () => {
+  test('reads in each visit of a looping node the value that the previous visit has set', async () => {
     const sent: string[] = []
     const testWorkflow = wired(
       {
@@ -269,7 +269,7 @@ describe('a guard', () => {
     expect(events).toEqual(['sent', 'fails before the commit', 'sent', 'fails after the commit'])
   })
 
-  test('guards in parallel code by a value of its own', async () => {
+  test('guards each branch of parallel code by a separate value', async () => {
     const sent: string[] = []
     const testWorkflow = single(async () => {
       const invite = async (n: number) => {
@@ -295,7 +295,7 @@ describe('a guard', () => {
     expect(structured.map(({ data }) => data)).toEqual(Array(3).fill({ rows: ['invited', 'answered'] }))
   })
 
-  test('is not changed by other code that sets the value beside a hook', async () => {
+  test('is not changed by parallel code that sets the value during a hook', async () => {
     const seen: string[] = []
     const testWorkflow = single(async () => {
       const asks = async () => {
@@ -314,7 +314,7 @@ describe('a guard', () => {
     expect(new Set(seen)).toEqual(new Set(['none']))
   })
 
-  test('guards in a workflow that is a tool, in a branch, wherever the process crashes', async () => {
+  test('runs its code once in a branch of a workflow that is a tool, wherever the process crashes', async () => {
     const { shape, kills } = await crashAtEveryAppend({
       programs() {
         const guarded = (name: string) => async () => {

@@ -46,17 +46,17 @@ export type InterruptRequest =
 export interface InterruptOptions<R extends InterruptRequest, S extends Schema | undefined = undefined> {
   /** The question to the person. */
   readonly request: R
-  /** Schema of the request, for requests that are built at run time. */
+  /** Schema of the request, for requests that are built at run time. @default none */
   readonly requestSchema?: Schema
-  /** Schema of the response. For a form it also describes the fields. */
+  /** Schema of the response. For a form it also describes the fields. @default none */
   readonly responseSchema?: S
-  /** Id of the response schema, passed to clients. */
+  /** Id of the response schema, passed to clients. @default none */
   readonly schemaId?: string
-  /** Version of the response schema, passed to clients. */
+  /** Version of the response schema, passed to clients. @default none */
   readonly schemaVersion?: string
   /** Identifies this request in the node. Required if several wait at the same time. @default the position in the node */
   readonly id?: string
-  /** Additional data for the user interface. */
+  /** Additional data for the user interface. @default none */
   readonly meta?: { readonly [name: string]: Json }
   /** Time to wait for a response, in ms. After it the hook throws `interrupt_timeout`. @default no limit */
   readonly timeoutMs?: number

@@ -38,7 +38,7 @@ async function stepHook<T>(
     throw new ValidationError(`useStep ${key}: expected a function, found ${describeType(code)}`)
   const value = await execution.call('useStep', key, async ({ hookId, signal }) => {
     // Side effects start only while the lease is valid for sure.
-    await work.writer.sure()
+    await work.writer.whenLeaseValid()
     const idempotencyKey = keyOf(work.session.id, execution.effectRunId, hookId)
     const result = await withoutHooks(() => code({ idempotencyKey, abortSignal: signal }))
     return { value: resultOf(key, result, work.writer.maxValueBytes) }

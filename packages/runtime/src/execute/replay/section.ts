@@ -1,5 +1,5 @@
-// A section of a node's code: what it does between two answers of hooks. Code that starts again repeats the sections that the log has, and a state read in
-// them returns the value that the section had set, so that the code skips what it guards by that value.
+// A section: the part of a node's code between the results of two hooks. On replay, a state read in a section that the log
+// has returns the value that the section has set later. So the code skips what it guards by that value.
 
 import type { Json } from '@millrace/protocol'
 import type { HookRecord } from './journal.ts'
@@ -14,7 +14,7 @@ export interface StateRead {
 export class Section {
   /** Names the section in its execution. */
   readonly name: string
-  /** The recorded sections whose reads the code has repeated here, and that had changed what they read. */
+  /** The recorded sections whose reads this one repeats, if they set the values that they had read. */
   readonly repeated = new Set<string>()
   /** The names of reads and objects that the code has used. */
   readonly names = new Set<string>()
@@ -37,7 +37,7 @@ export class Section {
     return this.repeated.size > 0
   }
 
-  /** Whether a read was changed and its record does not say so. */
+  /** Whether a value that was read has been set since the last record. */
   get isUnrecorded(): boolean {
     return this.#unrecorded.size > 0
   }
@@ -53,12 +53,12 @@ export class Section {
     else this.#open.set(read.key, [read])
   }
 
-  /** Keeps earlier reads as they are: other code that runs beside the called hook does not change them, except by their own setters. */
+  /** Freezes earlier reads: code that runs in parallel with the called hook changes them only by their own setters. */
   callHook(): void {
     this.#open.clear()
   }
 
-  /** Marks the reads that the code changes by setting a value: `read` returned the setter. */
+  /** Marks the reads whose value the code has set. `read` returned the setter. */
   change(read: StateRead): void {
     const { key } = read
     const open = this.#open.get(key) ?? []

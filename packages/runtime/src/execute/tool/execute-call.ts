@@ -32,7 +32,7 @@ export async function executeCall(settings: ToolCallSettings): Promise<Halt | un
     if (request) return requestApproval(settings, request)
   }
   // Side effects start only while the lease is valid for sure.
-  await writer.sure()
+  await writer.whenLeaseValid()
   work.signal.throwIfAborted()
   const halt = tool?.executor === 'agent' ? subAgentWait(work, tool, call.toolCallId) : undefined
   if (halt) return halt

@@ -63,7 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
     plan: 22,
     violation: /has the log|was known to be in the log/,
     writer: writer => {
-      writer.sure = async () => {}
+      writer.whenLeaseValid = async () => {}
     },
   },
   {

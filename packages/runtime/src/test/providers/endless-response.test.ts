@@ -45,7 +45,7 @@ describe.each(PROVIDERS)('$name', ({ wire, model, event }) => {
   /** The body up to the last event with text. */
   const start = body.slice(0, body.indexOf('\n\n', body.indexOf('warm.')) + 2)
 
-  async function against(handle: Handle, options: TestAgentOptions = {}) {
+  async function runAgainst(handle: Handle, options: TestAgentOptions = {}) {
     const server = await hangingServer(handle)
     const harness = new AgentHarness(model(server.url), { maxRetries: 0, ...options })
     const { result, entries } = await harness.run()
@@ -57,8 +57,8 @@ describe.each(PROVIDERS)('$name', ({ wire, model, event }) => {
     return { result, text }
   }
 
-  test('cuts an answer off that has no end, keeps its text, and closes the connection', async () => {
-    const { result, text } = await against(endless(start, event), { modelLimits: { answerBytes: 20_000 } })
+  test('cuts off an answer without end, keeps its text, and closes the connection', async () => {
+    const { result, text } = await runAgainst(endless(start, event), { modelLimits: { answerBytes: 20_000 } })
     expect(result).toMatchObject({ status: 'failed', error: { code: 'budget_answer' } })
     expect(text).toMatch(/^It is warm\.(so )+$/)
   })
@@ -66,13 +66,13 @@ describe.each(PROVIDERS)('$name', ({ wire, model, event }) => {
   test.each([
     ['a line', `data: "`, 'x'.repeat(10_000)],
     ['lines', '', `data: ${'x'.repeat(1000)}\r\n`],
-  ])('cuts an event off that has %s without end', async (_, head, again) => {
-    const { result } = await against(endless(start + head, again))
+  ])('cuts off an event that has %s without end', async (_, head, again) => {
+    const { result } = await runAgainst(endless(start + head, again))
     expect(result).toMatchObject({ status: 'failed', error: { code: 'provider_error' } })
   })
 
-  test('cuts a refusal off that has no end', async () => {
-    const { result } = await against(endless('{"error":"', 'x'.repeat(10_000), 'application/json', 400))
+  test('cuts off a refusal without end', async () => {
+    const { result } = await runAgainst(endless('{"error":"', 'x'.repeat(10_000), 'application/json', 400))
     expect(result.status).toBe('failed')
   })
 })

@@ -91,8 +91,8 @@ export const commentsWithoutEnd =
     send()
   }
 
-/** Sends a whole body. */
-export const whole =
+/** Sends a complete body. */
+export const completeBody =
   (body: string): Handle =>
   response =>
     void response.writeHead(200, SSE).end(body)

@@ -6,12 +6,12 @@ import {
   afterHeaders,
   beforeHeaders,
   commentsWithoutEnd,
+  completeBody,
   type Handle,
   hangingServer,
   midBody,
   SILENCE_LIMITS as modelLimits,
   SilenceTimers,
-  whole,
 } from './hanging-server.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 
@@ -30,7 +30,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
   }
   for (const [name, [handle, option]] of Object.entries(HANGS)) {
     test(`retries a server that hangs ${name}, and closes its connection`, async () => {
-      const server = await hangingServer(handle, whole(body))
+      const server = await hangingServer(handle, completeBody(body))
       const timers = new SilenceTimers()
       const harness = new AgentHarness(model(server.url), { modelLimits }, { timers })
       const handled = server.handled()

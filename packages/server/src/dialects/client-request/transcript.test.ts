@@ -45,7 +45,7 @@ describe('the position of the last message', () => {
     [['x1:x', 'x2:y'], 'transcript_diverged'],
     // Ids that change with each request are no ids.
     [['x1:a', 'x2:b', 'x3:c', 'x4:d'], 'new 3'],
-  ])('with ids: %j is %s', (posted, expected) => {
+  ])('is found by ids: %j is %s', (posted, expected) => {
     expect(matchOf(abc, withIds(...posted))).toBe(expected)
   })
 
@@ -68,7 +68,7 @@ describe('the position of the last message', () => {
     [['a', 'lost', 'b', 'c'], 'same 2'],
     [['x', 'y'], 'transcript_diverged'],
     [['a', 'x', 'y'], 'transcript_diverged'],
-  ])('without ids: %j is %s', (posted, expected) => {
+  ])('is found without ids: %j is %s', (posted, expected) => {
     expect(matchOf(abc, without(...posted))).toBe(expected)
   })
 

@@ -46,21 +46,21 @@ const start = (at: TwoUserServer, agent: string, message = 'Hello', more: object
     headers: { accept: 'text/event-stream' },
   })
 
-/** Ways in which a client sends its position. */
-const WAYS = {
+/** How a client sends its position. */
+const POSITION_FIELDS = {
   'Last-Event-ID': (id: string) => ({ path: '', headers: { 'last-event-id': id } }),
   'X-Resume-From-Sequence': (id: string) => ({ path: '', headers: { 'x-resume-from-sequence': id } }),
   fromSequence: (id: string) => ({ path: `&fromSequence=${id}`, headers: {} }),
 }
 
-const follow = async (at: TwoUserServer, way: keyof typeof WAYS, id: string): Promise<ReadReply> => {
-  const { path, headers } = WAYS[way](id)
+const follow = async (at: TwoUserServer, field: keyof typeof POSITION_FIELDS, id: string): Promise<ReadReply> => {
+  const { path, headers } = POSITION_FIELDS[field](id)
   return at.send({ path: `/api/helix/echo/sse?sessionId=s${path}`, headers: headers as Record<string, string> })
 }
 
 const openServer = () => openTwoUserServer({ log: { coalesceMs: 0 } })
 
-describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', way => {
+describe.each(Object.keys(POSITION_FIELDS) as (keyof typeof POSITION_FIELDS)[])('a position in `%s`', field => {
   test('law 2: is the id of an event, a cursor with the sequence of its chunk, and the rest follows', async () => {
     const at = openServer()
     const received = receivedIn(await start(at, 'echo'))
@@ -76,7 +76,7 @@ describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', 
     expect([received.at(-1)?.event.type, ids.at(-1)]).toEqual(['end', ids.at(-2)])
     for (const id of new Set(ids)) {
       const from = received.slice(received.findLastIndex(event => event.id === id && event.event.type === 'chunk') + 1)
-      expect([id, receivedIn(await follow(at, way, id))]).toEqual([id, withMergedDeltas(from)])
+      expect([id, receivedIn(await follow(at, field, id))]).toEqual([id, withMergedDeltas(from)])
     }
   })
 
@@ -88,7 +88,7 @@ describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', 
     expect(again.map(({ event }) => event.type)).toEqual(before.map(({ event }) => event.type))
     for (const { id } of before) {
       if (id === undefined) continue
-      const received = receivedIn(await follow(at, way, id))
+      const received = receivedIn(await follow(at, field, id))
       expect([id, received.map(({ event }) => event.type)]).toEqual([id, ['truncated']])
     }
   })
@@ -97,7 +97,7 @@ describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', 
     const at = openServer()
     const received = receivedIn(await start(at, 'large'))
     const { sequence, incarnation = '', epoch = '' } = decodeCursor(received.at(-1)?.id ?? '')
-    const events = async (id: string) => receivedIn(await follow(at, way, id)).map(({ event }) => event)
+    const events = async (id: string) => receivedIn(await follow(at, field, id)).map(({ event }) => event)
     const truncated = { type: 'truncated', truncatedAtStep: 2 }
     expect(await events(encodeCursor({ sequence: sequence + 1, incarnation, epoch }))).toEqual([truncated])
     const other = encodeCursor({ sequence: sequence - 1, incarnation, epoch: 'another' })
@@ -106,17 +106,17 @@ describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('a position in `%s`', 
     expect(await events(earlier)).toEqual([{ ...truncated, truncatedAtStep: 0, atSequence: sequence }])
   })
 
-  test('is unproven as a bare sequence: it is accepted, and the next ids prove', async () => {
+  test('is accepted as a bare sequence, which proves nothing; the next ids are cursors', async () => {
     const at = openServer()
     const received = receivedIn(await start(at, 'echo'))
     const { sequence = 0 } = received.flatMap(({ event }) => (event.type === 'chunk' ? event : [])).at(-1) ?? {}
     for (const bare of [2, sequence]) {
-      const rest = receivedIn(await follow(at, way, `${bare}`))
+      const rest = receivedIn(await follow(at, field, `${bare}`))
       expect(rest.at(-1)).toEqual(received.at(-1))
       for (const { id } of rest) if (id !== undefined) expect(decodeCursor(id).incarnation).toBeDefined()
     }
     await at.send({ path: '/api/sessions/s', method: 'DELETE' })
     await start(at, 'echo', 'Other')
-    expect(receivedIn(await follow(at, way, '2')).at(-1)?.event.type).toBe('end')
+    expect(receivedIn(await follow(at, field, '2')).at(-1)?.event.type).toBe('end')
   })
 })

@@ -225,8 +225,8 @@ describe('a run', () => {
 
 describe('a connection', () => {
   test('law 8: buffers a bounded amount while the client reads nothing, and sends everything when it continues', async () => {
-    const maxBuffered = 16 * 1024
-    const at = await openDialectServer({ agents: [emitter], workflows: [], stream: { maxBuffered } })
+    const maxBufferedBytes = 16 * 1024
+    const at = await openDialectServer({ agents: [emitter], workflows: [], stream: { maxBufferedBytes } })
     // The events are much larger than the entries.
     const long = 'x'.repeat(2_000)
     const dialectFormat = { write: (event: PlainEvent) => `${JSON.stringify({ ...event, long })}\n` }
@@ -237,14 +237,14 @@ describe('a connection', () => {
     await run.result()
     await at.streamRun(run, { client: clients[1], dialectFormat })
     for (const client of clients) {
-      await eventually(() => expect(client.buffered).toBeGreaterThan(maxBuffered))
+      await eventually(() => expect(client.buffered).toBeGreaterThan(maxBufferedBytes))
       client.receiveAll()
       expect(await client.closed).toBe('ended')
       expect(client.text.length).toBeGreaterThan(8 * PAGE_BYTES)
       const counts = eventsOf(client).flatMap(({ type, data }) => (type === 'data-count' ? [data] : []))
       expect(counts).toEqual(Array.from({ length: EMITTED }, (_, i) => i))
       // The events of a page, on top of the buffer limit.
-      expect(client.peakBytes).toBeLessThan(maxBuffered + 2 * PAGE_BYTES)
+      expect(client.peakBytes).toBeLessThan(maxBufferedBytes + 2 * PAGE_BYTES)
     }
   })
 

@@ -1,4 +1,4 @@
-// The samples of the page about streaming, verbatim.
+// The adapter samples of the streaming page of MUI X Chat, verbatim, and every row of its chunk table.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,7 +24,7 @@ function createStream(chunks: ChatMessageChunk[], delayMs = 0): ReadableStream<C
 
 async function fromSSE(url: string, signal: AbortSignal): Promise<ReadableStream<ChatMessageChunk>> {
   const response = await fetch(url, { signal })
-  // biome-ignore lint/style/noNonNullAssertion: as the page has it
+  // biome-ignore lint/style/noNonNullAssertion: the sample has it
   const reader = response.body!.getReader()
   const decoder = new TextDecoder()
 
@@ -74,7 +74,7 @@ describe('an adapter from the documentation', () => {
       const next = () => {
         const chunk = rest.shift()
         if (!chunk) response.end()
-        // One packet each, as the page takes for granted.
+        // One packet for each chunk: the sample relies on it.
         else response.write(JSON.stringify(chunk), () => setTimeout(next, 15))
       }
       next()
