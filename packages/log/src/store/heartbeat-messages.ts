@@ -26,10 +26,10 @@ export type HeartbeatRequest =
   | { readonly kind: 'close' }
 
 /**
- * The thread reports once that it has started, then the ids of leases that were lost or renewed after they had expired. It
- * reports a failure before it ends by itself.
+ * The thread reports when it has tried to connect, and when it has connected at a later try. Then the ids of leases that were
+ * lost or renewed after they had expired. It reports a failure before it ends by itself.
  */
 export type HeartbeatAnswer =
-  | { readonly kind: 'ready' }
+  | { readonly kind: 'ready'; readonly isConnected: boolean }
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'changed'; readonly lost: readonly number[]; readonly renewed: readonly number[] }

@@ -24,7 +24,7 @@ describe('a heartbeat', () => {
       'wrong password',
     ],
   ])('fails if %s, and no call waits for it', async (_, heartbeat, message) => {
-    await heartbeat.ready()
+    expect(await heartbeat.ready()).toBe(false)
     expect(heartbeat.failure?.message).toBe(message)
     const kept = heartbeat.keep(lease)
     expect(kept.until).toBe(Number.NEGATIVE_INFINITY)
@@ -40,6 +40,24 @@ describe('a heartbeat', () => {
     await Promise.all([heartbeat.close(), heartbeat.close()])
     expect(heartbeat.failure).toMatchObject({ code: 'closed' })
   })
+})
+
+test('a heartbeat is ready once its thread has connected', async () => {
+  const code = `
+    const { parentPort } = require('node:worker_threads')
+    parentPort.postMessage({ kind: 'ready', isConnected: false })
+    parentPort.on('message', ({ kind }) => {
+      if (kind === 'close') process.exit()
+      parentPort.postMessage({ kind: 'ready', isConnected: true })
+      parentPort.postMessage({ kind: 'changed', lost: [], renewed: [1] })
+    })`
+  const heartbeat = threadOf(code)
+  expect(await heartbeat.ready()).toBe(false)
+  const { promise: renewed, resolve: onRenewed } = Promise.withResolvers<void>()
+  heartbeat.keep({ ...lease, onRenewed })
+  await renewed
+  expect(await heartbeat.ready()).toBe(true)
+  await heartbeat.close()
 })
 
 test('a heartbeat starts no thread before it is needed', async () => {

@@ -18,7 +18,8 @@ export class HeartbeatThread implements Heartbeat {
   #lastId = 0
   #failure: Error | undefined
   readonly #ready = Promise.withResolvers<void>()
-  #isReady = false
+  #hasTried = false
+  #isConnected = false
   #closed: Promise<void> | undefined
 
   constructor(start: StartHeartbeat) {
@@ -29,11 +30,13 @@ export class HeartbeatThread implements Heartbeat {
     return this.#failure
   }
 
-  async ready(): Promise<void> {
-    if (this.#isReady || !this.#tryStart()) return
-    // Without it, the process could end while the caller waits.
-    this.#worker?.ref()
-    await this.#ready.promise
+  async ready(): Promise<boolean> {
+    if (this.#tryStart() && !this.#hasTried) {
+      // Without it, the process could end while the caller waits.
+      this.#worker?.ref()
+      await this.#ready.promise
+    }
+    return this.#isConnected && this.#failure === undefined
   }
 
   keep(lease: HeldLease): KeptLease {
@@ -103,7 +106,8 @@ export class HeartbeatThread implements Heartbeat {
 
   #onAnswer(worker: Worker, answer: HeartbeatAnswer): void {
     if (answer.kind === 'ready') {
-      this.#isReady = true
+      this.#hasTried = true
+      this.#isConnected = answer.isConnected
       if (this.#closed === undefined) worker.unref()
       this.#ready.resolve()
       return

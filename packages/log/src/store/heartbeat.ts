@@ -31,8 +31,11 @@ export interface KeptLease {
 export interface Heartbeat {
   /** Why it cannot renew leases. Undefined while it can, as far as known. */
   readonly failure: Error | undefined
-  /** Resolves when it can renew leases, or has failed. Call it before a claim: the claimed lease may be short. */
-  ready(): Promise<void>
+  /**
+   * Resolves when it has tried to connect to the store: to true if it can renew leases. Call it before a claim, which may be
+   * short only then.
+   */
+  ready(): Promise<boolean>
   /** Renews a lease from now on, until it is stopped or lost. */
   keep(lease: HeldLease): KeptLease
 }

@@ -17,11 +17,12 @@ class TestLoop implements LeaseRenewer {
   readonly answers: HeartbeatAnswer[] = []
   readonly lost = new Set<number>()
   readonly locked = new Set<number>()
-  isDown = false
+  isDown: boolean
   isClosed = false
   #onMessage: (request: HeartbeatRequest) => void = () => {}
 
-  constructor() {
+  constructor({ isDown = false } = {}) {
+    this.isDown = isDown
     const port = {
       on: (_: string, call: (request: HeartbeatRequest) => void) => {
         this.#onMessage = call
@@ -44,7 +45,7 @@ class TestLoop implements LeaseRenewer {
   }
 
   async renew(leases: readonly ThreadLease[]): Promise<readonly RenewalOutcome[]> {
-    this.statements.push(leases.map(({ id }) => id))
+    if (leases.length > 0) this.statements.push(leases.map(({ id }) => id))
     if (this.isDown) throw new Error('down')
     return leases.map(({ id }) => (this.lost.has(id) ? 'lost' : this.locked.has(id) ? 'locked' : 'renewed'))
   }
@@ -122,9 +123,9 @@ test.each([
   ['continues if the store is down after a success', true],
   ['ends if its connection never worked', false],
 ])('%s', async (_, worked) => {
-  const loop = new TestLoop()
+  const loop = new TestLoop({ isDown: !worked })
   loop.keep(1)
-  if (worked) await advance(TTL / 3)
+  await advance(TTL / 3)
   loop.isDown = true
   await advance(12_000)
   const { length } = loop.statements
@@ -145,6 +146,22 @@ test('renews nothing while the event loop is blocked for too long, and continues
   Atomics.add(loop.progress, 0, 1)
   await advance(TTL / 3)
   expect([countOf(1), countOf(2)]).toEqual([7, 16])
+})
+
+test('reports that it is ready once it has connected, or after tries for a second', async () => {
+  const loop = new TestLoop()
+  await advance(0)
+  expect(loop.answers).toEqual([{ kind: 'ready', isConnected: true }])
+
+  const late = new TestLoop({ isDown: true })
+  late.keep(1)
+  await advance(900)
+  expect(late.answers).toEqual([])
+  await advance(200)
+  expect(late.answers).toEqual([{ kind: 'ready', isConnected: false }])
+  late.isDown = false
+  await advance(TTL)
+  expect(late.answers.slice(1, 2)).toEqual([{ kind: 'ready', isConnected: true }])
 })
 
 test('stops, and closes its connection', async () => {

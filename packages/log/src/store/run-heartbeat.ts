@@ -13,6 +13,10 @@ export const MAX_LEASES_PER_STATEMENT = 200
  */
 const MAX_FIRST_FAILURE_MS = 10_000
 
+/** For how long the first claim may wait while the connection is tried again, and the pause between two tries, in ms. */
+const MAX_CONNECT_MS = 1000
+const CONNECT_RETRY_MS = 20
+
 /** What happened to a lease. */
 export type RenewalOutcome = 'renewed' | 'lost' | 'locked'
 
@@ -20,7 +24,7 @@ export type RenewalOutcome = 'renewed' | 'lost' | 'locked'
 export interface LeaseRenewer {
   /**
    * Renews leases. Returns what happened to each: it was renewed; the log has another epoch, or none; or another transaction
-   * has the log locked now.
+   * has the log locked now. Without leases it only connects.
    */
   renew(leases: readonly ThreadLease[]): Promise<readonly RenewalOutcome[]>
   /** Closes the connection. */
@@ -59,7 +63,7 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
       void close()
     }
   })
-  port.postMessage({ kind: 'ready' } satisfies HeartbeatAnswer)
+  beating = connect().finally(afterBeat)
 
   async function close(): Promise<void> {
     isClosed = true
@@ -78,11 +82,35 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
     if (earliest === undefined) return
     const ms = Math.max(0, Number(earliest - process.hrtime.bigint()) / 1e6)
     timer = setTimeout(() => {
-      beating = beat().finally(() => {
-        beating = undefined
-        schedule()
-      })
+      beating = beat().finally(afterBeat)
     }, ms)
+  }
+
+  function afterBeat(): void {
+    beating = undefined
+    schedule()
+  }
+
+  /** Connects before the first claim, whose lease may have to be renewed while the event loop is blocked. */
+  async function connect(): Promise<void> {
+    const startedAt = process.hrtime.bigint()
+    while (!hasSucceeded && !isClosed) {
+      try {
+        await renewer.renew([])
+        hasSucceeded = true
+      } catch {
+        const now = process.hrtime.bigint()
+        firstFailureAt ??= now
+        if (now - startedAt >= nsOf(MAX_CONNECT_MS)) break
+        // Other connections may be opening the same file.
+        await new Promise(resolve => setTimeout(resolve, CONNECT_RETRY_MS))
+      }
+    }
+    reportReady()
+  }
+
+  function reportReady(): void {
+    port.postMessage({ kind: 'ready', isConnected: hasSucceeded } satisfies HeartbeatAnswer)
   }
 
   async function beat(): Promise<void> {
@@ -117,7 +145,10 @@ export function runHeartbeat(port: MessagePort, progress: SharedArrayBuffer, ren
     let outcomes: readonly RenewalOutcome[]
     try {
       outcomes = await renewer.renew(due.map(({ lease }) => lease))
-      hasSucceeded = true
+      if (!hasSucceeded) {
+        hasSucceeded = true
+        reportReady()
+      }
     } catch (error) {
       const now = process.hrtime.bigint()
       firstFailureAt ??= now

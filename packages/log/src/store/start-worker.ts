@@ -17,7 +17,8 @@ export interface WorkerCode {
  */
 export function startWorker({ url, file = 'worker.ts', source }: WorkerCode, options: WorkerOptions): Worker {
   // Bundlers look for the file of a worker where `Worker` is imported.
-  const { Worker } = process.getBuiltinModule('node:worker_threads')
+  const Worker = process.getBuiltinModule('node:worker_threads')?.Worker
+  if (Worker === undefined) throw new Error('this platform has no worker threads')
   // Flags of the process, such as a loader or an inspector, do not apply to the worker. Node before 24.15 warns that SQLite is
   // experimental: the process does so once, not each of its workers.
   const execArgv = ['--disable-warning=ExperimentalWarning']

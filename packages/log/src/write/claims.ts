@@ -7,6 +7,7 @@ import { randomName } from '../store/names.ts'
 import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
 import { mainLaneOrigin, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { Lease } from './lease.ts'
 import type { Preamble } from './preamble.ts'
 import { Writer, type WriterSettings } from './writer.ts'
 
@@ -66,21 +67,25 @@ export class Claims {
       )
     }
     const { epoch } = claim
+    // It is renewed from now on: the reads below may take longer than the lease.
+    const lease = new Lease(store, terms, { streamId, epoch, leaseMs, askedAt })
     try {
       const page = await this.#call(() => readHead(store, streamId))
       if (page === undefined)
         throw new LogError('absent', `the log ${streamId} was removed after it was claimed: create it again`)
       const cursor = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
       const ticket = ticketOf(page.ticket)
-      const claimed = { streamId, epoch, cursor, ticket, version: page.version, leaseMs, askedAt }
+      const claimed = { streamId, epoch, cursor, ticket, version: page.version }
       const { origin, preamble } = await begin(ticket, cursor)
       this.#mustBeOpen()
-      const writer = new Writer(claimed, origin, this.#settings, preamble, closed => {
+      const writer = new Writer(claimed, lease, origin, this.#settings, preamble, closed => {
         if (this.#writers.get(streamId) === closed) this.#writers.delete(streamId)
       })
-      this.#writers.set(streamId, writer)
+      // The lease may have been lost meanwhile.
+      if (!writer.signal.aborted) this.#writers.set(streamId, writer)
       return writer
     } catch (error) {
+      lease.stop()
       await store.release(streamId, epoch).catch(() => {})
       throw error
     }

@@ -18,9 +18,9 @@ const EVENT_LOOP_LEASE = 30_000
 class ManualHeartbeat implements Heartbeat {
   failure: Error | undefined
   readonly leases = new Map<string, HeldLease & { until: number; progress: number }>()
-  isReady = Promise.resolve()
+  isReady = Promise.resolve(true)
 
-  ready(): Promise<void> {
+  ready(): Promise<boolean> {
     return this.isReady
   }
 
@@ -131,6 +131,18 @@ test('a writer waits until its lease is certain again, also if only the heartbea
   expect(writer.isLeaseValid).toBe(true)
 })
 
+test('a writer that waits is told of a renewal that the heartbeat did not report', async () => {
+  const world = new HeartbeatWorld()
+  const writer = await world.writer()
+  world.tap.isDown = true
+  await advance(HEARTBEAT_LEASE)
+  const valid = writer.whenLeaseValid()
+  world.heartbeat.beat()
+  await advance(HEARTBEAT_LEASE / 3)
+  await valid
+  expect(writer.isLeaseValid).toBe(true)
+})
+
 test('a lease that the heartbeat has lost fences the writer', async () => {
   const world = new HeartbeatWorld()
   const writer = await world.writer()
@@ -159,6 +171,57 @@ test('a claim does not wait long for a heartbeat that starts slowly, and gets a 
   await advance(5000)
   await claiming
   expect(world.remainingMs()).toBe(EVENT_LOOP_LEASE)
+  const next = world.writer('next')
+  await advance(1)
+  await next
+  world.heartbeat.isReady = Promise.resolve(true)
+  await world.writer('last')
+  expect(world.remainingMs('last')).toBe(HEARTBEAT_LEASE)
+})
+
+test('while the heartbeat has no connection, leases are those of the event loop', async () => {
+  const world = new HeartbeatWorld()
+  world.heartbeat.isReady = Promise.resolve(false)
+  await world.writer('a')
+  world.heartbeat.isReady = Promise.resolve(true)
+  await world.writer('b')
+  expect([world.remainingMs('a'), world.remainingMs('b')]).toEqual([EVENT_LOOP_LEASE, HEARTBEAT_LEASE])
+})
+
+test('a lease is renewed while the log is read after the claim, however long that takes', async () => {
+  const world = new HeartbeatWorld()
+  const reading = world.tap.hold('read', 'after')
+  const claiming = world.writer()
+  await reading.arrived
+  expect([...world.heartbeat.leases.keys()]).toEqual(['s'])
+  await advance(2 * HEARTBEAT_LEASE)
+  expect(world.remainingMs()).toBeGreaterThan(0)
+  reading.open()
+  expect((await claiming).isLeaseValid).toBe(true)
+})
+
+test('a lease that is lost while the log is read after the claim fences the writer', async () => {
+  const world = new HeartbeatWorld()
+  const reading = world.tap.hold('read', 'after')
+  const claiming = world.writer()
+  await reading.arrived
+  world.heartbeat.leases.get('s')?.onLost()
+  reading.open()
+  const writer = await claiming
+  expect(writer.signal.reason).toMatchObject({ code: 'fenced' })
+  expect(await failure(writer.flush())).toBe('fenced')
+})
+
+test('a claim that fails after it was claimed is not renewed any more', async () => {
+  const world = new HeartbeatWorld()
+  const reading = world.tap.hold('read', 'after')
+  const claiming = failure(world.writer())
+  await reading.arrived
+  const closing = world.manager.close()
+  reading.open()
+  expect(await claiming).toBe('closed')
+  await closing
+  expect(world.heartbeat.leases.size).toBe(0)
 })
 
 test('a closed store is not reported as a failure of its heartbeat', async () => {

@@ -20,7 +20,7 @@ const HEARTBEAT_LEASE_MS = 3000
 /** Default duration of a lease that the event loop renews, in ms. It must outlast the event loop's longest task. */
 const EVENT_LOOP_LEASE_MS = 30_000
 
-/** How long a claim waits for a heartbeat that starts, in ms. */
+/** How long the first claim waits for a heartbeat that starts, in ms. Later ones do not wait for one that hangs. */
 const MAX_START_MS = 5000
 
 /** How long the leases of a manager are, and by what they are renewed. */
@@ -31,6 +31,7 @@ export class LeaseTerms {
   #heartbeat: Heartbeat | undefined
   #isOpen = false
   #isReported = false
+  #waitMs = MAX_START_MS
 
   constructor(settings: LeaseSettings) {
     this.#settings = settings
@@ -69,10 +70,13 @@ export class LeaseTerms {
     const { heartbeat } = this
     if (heartbeat === undefined) return false
     const isLate = Promise.withResolvers<boolean>()
-    const cancel = this.timers.after(MAX_START_MS, () => isLate.resolve(true))
-    const isOver = await Promise.race([heartbeat.ready(), isLate.promise])
+    const cancel = this.timers.after(this.#waitMs, () => {
+      this.#waitMs = 0
+      isLate.resolve(false)
+    })
+    const isReady = await Promise.race([heartbeat.ready(), isLate.promise])
     cancel()
-    return isOver !== true && this.heartbeat !== undefined
+    return isReady && this.heartbeat !== undefined
   }
 }
 

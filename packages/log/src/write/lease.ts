@@ -30,19 +30,19 @@ export class Lease {
   readonly #store: LogStore
   readonly #terms: LeaseTerms
   readonly #claimed: ClaimedLease
-  readonly #onLost: () => void
   readonly #kept: KeptLease | undefined
   /** Until when the lease is valid by the renewals of the event loop. */
   #until: number
   #cancel: (() => void) | undefined
   #renewed: PromiseWithResolvers<void> | undefined
+  #isLost = false
+  #onLost = () => {}
 
-  constructor(store: LogStore, terms: LeaseTerms, claimed: ClaimedLease, onLost: () => void) {
+  constructor(store: LogStore, terms: LeaseTerms, claimed: ClaimedLease) {
     const { streamId, epoch, leaseMs, askedAt } = claimed
     this.#store = store
     this.#terms = terms
     this.#claimed = claimed
-    this.#onLost = onLost
     this.#until = askedAt + leaseMs
     this.#kept = terms.heartbeat?.keep({
       streamId,
@@ -58,6 +58,12 @@ export class Lease {
   /** Whether the lease is certainly valid: counted from before the request, on this process's clock. */
   get isValid(): boolean {
     return this.#cancel !== undefined && this.#terms.timers.now() < this.#validUntil
+  }
+
+  /** Calls back when another process has the log, or no process. At once if that was found before. */
+  whenLost(onLost: () => void): void {
+    this.#onLost = onLost
+    if (this.#isLost) onLost()
   }
 
   /** Waits until the lease is certainly valid. Returns at once if it is, or if it has ended. */
@@ -84,6 +90,7 @@ export class Lease {
   #lose(): void {
     if (this.#cancel === undefined) return
     this.stop()
+    this.#isLost = true
     this.#onLost()
   }
 
@@ -105,6 +112,8 @@ export class Lease {
     const askedAt = timers.now()
     if (isKept && this.#validUntil - askedAt > ms * NEGLECTED) {
       this.#schedule(ms / CHECKS_PER_LEASE)
+      // The heartbeat reports only the renewals of leases that had expired when it looked.
+      this.#notify()
       return
     }
     // A store that cannot be reached is retried soon: the lease may still be valid.

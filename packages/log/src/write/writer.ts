@@ -15,7 +15,7 @@ import { Drafts } from './drafts.ts'
 import type { Write, WriteOptions } from './lane.ts'
 import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
 import { lastCheckpoint } from './last-checkpoint.ts'
-import { type ClaimedLease, Lease } from './lease.ts'
+import type { Lease } from './lease.ts'
 import type { LeaseTerms } from './lease-terms.ts'
 import { PendingWrite } from './pending-write.ts'
 import { type Preamble, startsRun } from './preamble.ts'
@@ -73,14 +73,15 @@ export class Writer {
   #closing: Promise<void> | undefined
 
   constructor(
-    claimed: Claimed & ClaimedLease,
+    claimed: Claimed,
+    lease: Lease,
     origin: WriterOrigin,
     settings: WriterSettings,
     preamble: Preamble,
     onClose: (writer: Writer) => void,
   ) {
     const { streamId, epoch } = claimed
-    const { store, timers, terms, retryTimeoutMs } = settings
+    const { store, timers, retryTimeoutMs } = settings
     this.streamId = streamId
     this.epoch = epoch
     this.#settings = settings
@@ -96,7 +97,7 @@ export class Writer {
         stop: error => this.#stop(error),
       },
     )
-    this.#lease = new Lease(store, terms, claimed, () => this.#stop(lostError('fenced', streamId)))
+    this.#lease = lease
     this.#lanes = {
       write: (from, chunk, options) => this.#write(from, chunk, options),
       commit: (from, batch, options) => this.#commit(from, batch, options),
@@ -104,6 +105,7 @@ export class Writer {
       discard: (from, discard) => this.#discard(from, discard),
     }
     this.main = new Lane(this.#lanes, originOf(origin))
+    lease.whenLost(() => this.#stop(lostError('fenced', streamId)))
   }
 
   /** The ticket as last read. Guests change it; `refresh` reads it again. */

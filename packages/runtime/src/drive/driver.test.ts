@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Agent, agent, MillraceError, scriptedModel, tool } from '../index.ts'
 import type { ProcessTimers } from './clock.fixture.ts'
+import { OUTAGE_GRACE_MS } from './driver.ts'
 import { FIRST_BACKOFF_MS } from './engine.ts'
 import { Calls, FULL_ANSWER, program } from './program.fixture.ts'
 import { callsOf, expectOneEnd, isStep, LEASE_MS, textOf, VirtualCluster } from './virtual-cluster.fixture.ts'
@@ -45,6 +46,39 @@ test('law 4: takes over the run of a dead owner after its lease, discards its dr
   expect(types.filter(type => type === 'executor-superseded')).toHaveLength(1)
   expect(types.filter(type => type === 'step-discarded')).toHaveLength(1)
   expect(alive.logged).toEqual([])
+})
+
+/** Two processes that drive, of which one streams an answer, while the store is out of reach for several leases. */
+async function outage() {
+  const cluster = new VirtualCluster()
+  const calls = new Calls()
+  await requestRun(cluster, 'helper')
+  const processes = [1, 2].map(() => cluster.process(timers => [program(timers, calls)]))
+  await cluster.waitForEntry(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
+  const owner = processes.find(({ connection }) => connection.watches > 0)
+  const other = processes.find(process => process !== owner)
+  if (owner === undefined || other === undefined) throw new Error('expected one owner of the run')
+  for (const { connection } of processes) connection.isUnavailable = true
+  await cluster.clock.advance(3 * LEASE_MS)
+  other.connection.isUnavailable = false
+  return { cluster, calls, owner, from: cluster.clock.now() }
+}
+
+test('after an outage of the store, a live owner keeps its run, also if others reach the store before it', async () => {
+  const { cluster, calls, owner } = await outage()
+  await cluster.clock.advance(1500)
+  owner.connection.isUnavailable = false
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(await typesOf(cluster)).not.toContain('executor-superseded')
+  expect(calls.models).toHaveLength(2)
+})
+
+test('after an outage of the store, the run of a dead owner is taken over', async () => {
+  const { cluster, owner, from } = await outage()
+  owner.kill()
+  expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
+  expect(await typesOf(cluster)).toContain('executor-superseded')
+  expect(cluster.clock.now() - from).toBeLessThan(OUTAGE_GRACE_MS + 2500)
 })
 
 test('fails a run that keeps crashing its process, and keeps the shown content', async () => {

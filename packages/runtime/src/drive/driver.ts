@@ -16,6 +16,14 @@ const SKIP_MS = 30_000
 /** Poll interval for such deadlines while no notice can be delivered, in ms. */
 const NOTICE_POLL_MS = 5000
 
+/**
+ * After an outage of the store, expired leases are left to their owners for this long, in ms. Owners and other processes
+ * reach the store at about the same time, and an owner that lives renews its lease.
+ */
+export const OUTAGE_GRACE_MS = 3000
+/** A query for due sessions that takes longer means an outage, in ms: it is retried, or hangs. */
+const OUTAGE_MS = 1000
+
 /** Log errors that mean that another process was faster. */
 const EXPECTED_ERRORS: ReadonlySet<string> = new Set(['busy', 'absent', 'closed', 'refused'])
 /** Log errors that end a drive: another process has the log, or the next one to reach it continues. */
@@ -33,6 +41,7 @@ export class Driver implements EngineDriver {
   #nextNoticePollAt = Number.NEGATIVE_INFINITY
   #areRunsFirst = false
   #isStoreAvailable = true
+  #graceUntil = Number.NEGATIVE_INFINITY
 
   constructor(settings: DriveSettings) {
     this.#settings = settings
@@ -41,12 +50,15 @@ export class Driver implements EngineDriver {
 
   /** The sessions with due work that can be driven here. */
   async due(limit: number): Promise<readonly string[]> {
-    const { manager, programs, logger } = this.#settings
+    const { manager, programs, logger, timers } = this.#settings
+    const askedAt = timers.now()
     try {
       const [runs, withNotices] = await Promise.all([
         manager.due([...programs.keys()], limit),
         this.#sessionsWithNotices(limit),
       ])
+      const now = timers.now()
+      if (!this.#isStoreAvailable || now - askedAt > OUTAGE_MS) this.#graceUntil = now + OUTAGE_GRACE_MS
       this.#isStoreAvailable = true
       this.#areRunsFirst = !this.#areRunsFirst
       return interleave(this.#areRunsFirst ? [runs, withNotices] : [withNotices, runs]).slice(0, limit)
@@ -134,7 +146,7 @@ export class Driver implements EngineDriver {
       if (info && isLeftToOthers) this.#skipped.set(sessionId, readAt + Math.min(SKIP_MS, untilNextDeadline(info)))
       return false
     }
-    if (isLeased(info)) return false
+    if (isLeased(info) || (info.lease !== null && timers.now() < this.#graceUntil)) return false
     const { runId, program } = next
     const writer = await manager.createWriter(sessionId, { runId, program, agentType: agentTypeOf(program) })
     try {

@@ -29,7 +29,9 @@ export class TimerHeartbeat implements Heartbeat {
     this.#faults = faults
   }
 
-  async ready(): Promise<void> {}
+  async ready(): Promise<boolean> {
+    return true
+  }
 
   keep({ streamId, epoch, ttlMs, maxBlockedMs, onLost, onRenewed }: HeldLease): KeptLease {
     const { neverRenews, renewsAfterStop, renewsWhileBlocked, reportsNothing, confirmsMs = 0 } = this.#faults

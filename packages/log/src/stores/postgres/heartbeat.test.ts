@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { keptUntilRenewed } from '../kept-lease.fixture.ts'
+import { keptLease, keptUntilRenewed, renewedSince } from '../kept-lease.fixture.ts'
 import { postgresStore } from './index.ts'
 import { type Server, server } from './postgres-server.fixture.ts'
 
@@ -49,6 +49,28 @@ test('fails if a setting is a function, and names the setting', async () => {
   await store.close()
   await pool.end()
 })
+
+test('the thread connects again after its connection was closed, and after a crash of the server', async () => {
+  const store = postgresStore({ url: running.url, schema: 'again' })
+  const kept = await keptLease(store)
+  const { pid: before } = await threadOf(running)
+  await running.sql('select pg_terminate_backend($1)', [before])
+  await renewedSince(kept)
+  expect((await threadOf(running)).pid).not.toBe(before)
+  await running.kill()
+  await running.restart()
+  await renewedSince(kept)
+  expect(store.heartbeat?.failure).toBeUndefined()
+  await store.close()
+})
+
+/** The session of the thread, which is the last one that has renewed leases. */
+async function threadOf({ sql }: Server): Promise<{ pid: number }> {
+  const [[pid] = []] = await sql(
+    "select pid from pg_stat_activity where query like 'with asked%' order by query_start desc limit 1",
+  )
+  return { pid: Number(pid) }
+}
 
 test('a log that another transaction has locked delays the renewal of no other lease', async () => {
   const store = postgresStore({ url: running.url, schema: 'locked' })

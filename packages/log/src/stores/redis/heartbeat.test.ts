@@ -1,6 +1,6 @@
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { keptUntilRenewed } from '../kept-lease.fixture.ts'
+import { keptLease, keptUntilRenewed, renewedSince } from '../kept-lease.fixture.ts'
 import { redisStore } from './index.ts'
 import { type Server, server } from './redis-server.fixture.ts'
 
@@ -38,6 +38,18 @@ test('the thread connects with the settings of a client', async () => {
   })
   const store = redisStore({ client, prefix: 'client:' })
   await keptUntilRenewed(store)
+  await store.close()
+})
+
+test('the thread connects again after its connection was closed, and after a crash of the server', async () => {
+  const store = redisStore({ url: urls().url, prefix: 'again:' })
+  const kept = await keptLease(store)
+  await running.send('CLIENT', 'KILL', 'USER', 'app')
+  await renewedSince(kept)
+  await running.crash()
+  await running.send('ACL', 'SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all')
+  await renewedSince(kept)
+  expect(store.heartbeat?.failure).toBeUndefined()
   await store.close()
 })
 

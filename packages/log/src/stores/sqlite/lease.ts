@@ -22,7 +22,7 @@ SELECT name, epoch, until, ttl FROM (
 
 /** Leases that end later than this are not observed yet, in ms. The default lease is not longer. */
 const OBSERVED_AHEAD_MS = 30_000
-/** Maximum number of logs that a call of `due` looks at for their leases. */
+/** Maximum number of logs with an expired lease, and of those with a live one, that a call of `due` looks at. */
 const MAX_LOOKED_AT = 1000
 
 type LeaseColumns = [epoch: string | null, until: number | null, ttlMs: number | null]
@@ -103,10 +103,14 @@ export function due(
   type Row = [streamId: string, ...LeaseColumns]
   const programsJson = JSON.stringify([null, ...new Set(programs)])
   const rows = Array.from(file.rows<Row>(DUE, programsJson, now, Math.min(limit, 0xffff_ffff)))
-  const leased = Array.from(file.rows<Row>(LEASED, programsJson, now, now + OBSERVED_AHEAD_MS, MAX_LOOKED_AT))
+  const leasedBetween = (from: number, to: number) =>
+    Array.from(file.rows<Row>(LEASED, programsJson, from, to, MAX_LOOKED_AT))
+  // Expired leases beyond the limit are observed, too. Otherwise each page of a dead process's logs would wait for a lease.
+  const expired = rows.length < limit ? [] : leasedBetween(-1, now)
+  const live = leasedBetween(now, now + OBSERVED_AHEAD_MS)
   return {
     due: rows.map(([streamId]) => streamId),
-    leased: [...rows, ...leased].flatMap(([streamId, ...columns]) => {
+    leased: [...rows, ...expired, ...live].flatMap(([streamId, ...columns]) => {
       const lease = leaseOf(columns)
       return lease === undefined ? [] : [{ streamId, lease }]
     }),

@@ -41,6 +41,11 @@ const PAGES_PER_SIZE_CHECK = 64
 const FIRST_TRUNCATION_DELAY_MS = 100
 const MAX_TRUNCATION_DELAY_MS = 4000
 
+/** A write in the worker that takes longer than this, in ms, waited for a lock: renewals of leases may have waited, too. */
+const LOCKED_MS = 1000
+/** How long a lock matters after its end, in ms: live processes renew their leases meanwhile. */
+const LOCK_GRACE_MS = 3000
+
 /** Properties of a write that are known before it runs. */
 export interface WriteCost {
   readonly streamId: string
@@ -71,6 +76,7 @@ export class Runner {
   #pendingTruncation: NodeJS.Timeout | undefined
   /** Whether writes go to the worker, to wait there for a checkpoint. */
   #isBlocked = false
+  #lockedAt = Number.NEGATIVE_INFINITY
   #closed: Promise<void> | undefined
 
   constructor(options: FileOptions, clock: () => number) {
@@ -81,6 +87,11 @@ export class Runner {
 
   get isClosed(): boolean {
     return this.#closed !== undefined
+  }
+
+  /** Whether live processes could renew their leases lately: no write of this process had to wait for a long lock. */
+  get couldRenew(): boolean {
+    return performance.now() - this.#lockedAt >= LOCK_GRACE_MS
   }
 
   read<N extends ReadName>(name: N, ...args: OperationArgs<N>): Promise<OperationResult<N>> {
@@ -184,12 +195,15 @@ export class Runner {
   /** Writes in the worker. Later writes to that stream follow it there. */
   async #writeInWorker<N extends WriteName>(call: OperationCall<N>, cost: WriteCost): Promise<OperationResult<N>> {
     const { streamId, bytes } = cost
+    const askedAt = performance.now()
     this.#inWorker.set(streamId, (this.#inWorker.get(streamId) ?? 0) + 1)
     try {
       const result = await this.#worker.call(call, bytes)
       this.#countPages(cost)
       return result
     } finally {
+      const now = performance.now()
+      if (now - askedAt > LOCKED_MS) this.#lockedAt = now
       const remaining = (this.#inWorker.get(streamId) ?? 1) - 1
       if (remaining === 0) this.#inWorker.delete(streamId)
       else this.#inWorker.set(streamId, remaining)

@@ -1,7 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
-import type { TicketMove } from '../../store/log-store.ts'
+import { describe, expect, test, vi } from 'vitest'
+import type { LogStore, TicketMove } from '../../store/log-store.ts'
 import { ALL, batch, guest, integrityOf, testFolder } from './sqlite-folder.fixture.ts'
 
 const { newPath, open } = testFolder()
@@ -121,6 +121,28 @@ describe('listOldest', () => {
     expect(await ahead.claim('a', 'other', 3000, false)).toMatchObject({ outcome: 'claimed' })
   })
 
+  test('takes no lease over right after the file was locked for longer than it, so that live processes can renew', async () => {
+    let [now, elapsedMs] = [1000, 0]
+    const started = performance.now()
+    vi.spyOn(performance, 'now').mockImplementation(() => started + elapsedMs)
+    const path = newPath()
+    const [owner, store] = [1, 2].map(() => open({ path, clock: () => now })) as [LogStore, LogStore]
+    await owner.create('log', null)
+    await owner.claim('log', 'owner', 500, false)
+    expect((await store.claim('log', 'me', 500, false)).outcome).toBe('busy')
+    const locker = new DatabaseSync(path)
+    locker.exec('BEGIN IMMEDIATE')
+    const waiting = store.create('other', null)
+    now += 2000
+    elapsedMs += 2000
+    locker.close()
+    await waiting
+    expect((await store.claim('log', 'me', 500, false)).outcome).toBe('busy')
+    elapsedMs += 3001
+    expect((await store.claim('log', 'me', 500, false)).outcome).toBe('claimed')
+    vi.restoreAllMocks()
+  })
+
   test('works without its index on a full file', async () => {
     const path = newPath()
     const earlier = open({ path })
@@ -210,6 +232,24 @@ describe('due', () => {
     expect(await store.due(['x', 'x', 'y'], 9)).toEqual(['b', 'c', 'd', 'a'])
     expect(await store.due([], Number.MAX_SAFE_INTEGER)).toEqual(['c'])
     expect(await store.due(['x'], 0)).toEqual([])
+  })
+
+  test('observes the leases of a dead process also beyond the limit', async () => {
+    let now = 1000
+    const path = newPath()
+    const dead = open({ path, clock: () => now })
+    const ids = ['a', 'b', 'c', 'd']
+    for (const id of ids) {
+      await dead.create(id, null)
+      const { version = '' } = (await dead.read(id, { sequence: 0 }, ALL)) ?? {}
+      await dead.append(id, batch('x'), guest(), { ifVersion: version, next: isDue('x') })
+      await dead.claim(id, 'dead', 500, false)
+    }
+    now += 10_000
+    const store = open({ path, clock: () => now })
+    expect(await store.due(['x'], 1)).toHaveLength(1)
+    now += 500
+    for (const id of ids) expect((await store.claim(id, 'me', 500, false)).outcome).toBe('claimed')
   })
 })
 

@@ -178,7 +178,7 @@ class SqliteStore implements LogStore {
   async claim(streamId: string, owner: string, ttlMs: number, takeover: boolean): Promise<ClaimResult> {
     checkNames({ streamId, owner })
     checkTtl(ttlMs)
-    const expired = this.#observer.expired(streamId)
+    const expired = this.#runner.couldRenew ? this.#observer.expired(streamId) : undefined
     const cost = { streamId, bytes: 0 }
     const { lease, ...result } = await this.#runner.write('claim', cost, streamId, owner, ttlMs, takeover, expired)
     if (result.outcome === 'claimed') this.#watchers.changed(streamId)

@@ -1,6 +1,6 @@
 // Two real processes on one store: which of them drives a run while one of them is blocked, stopped or killed.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LogStore } from '@millrace/log'
@@ -14,8 +14,6 @@ import type { ComputingOrder } from './computing-process.fixture.ts'
 /** Short, so that the tests are quick. Blocks and limits below are several times as long. */
 const LEASE_MS = 600
 const BLOCK_MS = 5 * LEASE_MS
-/** Longer than any test. */
-const FOREVER_MS = 600_000
 const CHILD = join(import.meta.dirname, 'computing-process.fixture.ts')
 
 export interface LivenessStore {
@@ -39,6 +37,11 @@ export class LivenessTrial {
     return join(this.#folder, 'ledger')
   }
 
+  /** The file for which a blocked tool waits. */
+  get release(): string {
+    return join(this.#folder, 'release')
+  }
+
   /** The pids of the executions of the tool so far. */
   get executions(): number[] {
     if (!existsSync(this.#ledger)) return []
@@ -50,7 +53,7 @@ export class LivenessTrial {
   async driver(order: Partial<ComputingOrder> = {}): Promise<Child> {
     const child = startChildProcess(CHILD)
     this.#children.push(child)
-    const defaults = { ledger: this.#ledger, blockMs: BLOCK_MS, log: { leaseMs: LEASE_MS } }
+    const defaults = { ledger: this.#ledger, block: BLOCK_MS, log: { leaseMs: LEASE_MS } }
     await child.send({ spec: this.#spec, ...defaults, ...order })
     await child.event('drives')
     return child
@@ -85,6 +88,18 @@ export class LivenessTrial {
     return types
   }
 
+  /** All that the store has of the log, apart from the time of the read. */
+  async storedLog(): Promise<object> {
+    const page = await this.#store?.read('s', { sequence: 0 }, { batches: 1000, bytes: 10_000_000 })
+    return { ...page, clock: undefined }
+  }
+
+  /** Waits until no process has the log, and returns what the store has of it. */
+  async whenReleased(): Promise<object> {
+    await expect.poll(async () => (await this.#runtime?.manager.getInfo('s'))?.lease).toBeNull()
+    return this.storedLog()
+  }
+
   async end(): Promise<void> {
     await Promise.all(this.#children.map(child => child.kill9()))
     await this.#runtime?.close()
@@ -116,24 +131,31 @@ export function livenessTests(name: string, start: () => Promise<LivenessStore>)
       expect(await trial.entryTypes()).not.toContain('executor-superseded')
     })
 
-    test('a process that blocks its event loop for longer than maxBlockedMs is taken over', async () => {
+    test('law 4: a process that is blocked for longer than maxBlockedMs is taken over, and writes nothing later', async () => {
       const log = { leaseMs: LEASE_MS, maxBlockedMs: 2 * LEASE_MS }
-      const blocked = await trial.driver({ blockMs: FOREVER_MS, log })
+      const blocked = await trial.driver({ block: trial.release, log })
       const run = await trial.startRun()
       await trial.executed(1)
-      const other = await trial.driver({ blockMs: 0 })
+      const other = await trial.driver({ block: 0 })
       expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
       expect(trial.executions).toEqual([blocked.pid, other.pid])
+      const before = await trial.whenReleased()
+      writeFileSync(trial.release, '')
+      await blocked.event('lost')
+      expect(await trial.storedLog()).toEqual(before)
     })
 
-    test('a process that is stopped with all its threads is taken over as a dead one', async () => {
+    test('law 4: a process that is stopped with all its threads is taken over, and writes nothing later', async () => {
       const stopped = await trial.driver()
       const run = await trial.startRun()
       await trial.executed(1)
       process.kill(stopped.pid, 'SIGSTOP')
-      const other = await trial.driver({ blockMs: 0 })
+      const other = await trial.driver({ block: 0 })
       expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+      const before = await trial.whenReleased()
       process.kill(stopped.pid, 'SIGCONT')
+      await stopped.event('lost')
+      expect(await trial.storedLog()).toEqual(before)
       expect(trial.executions).toEqual([stopped.pid, other.pid])
       const types = await trial.entryTypes()
       expect(types.filter(type => type === 'run-finished')).toHaveLength(1)
