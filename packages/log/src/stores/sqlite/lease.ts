@@ -13,7 +13,7 @@ const LEASE = `s.epoch, s.until, ${TTL}`
 const DUE = `
 SELECT s.name, ${LEASE} FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
 WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
-const LEASED = `
+const LIVE_LEASES = `
 SELECT name, epoch, until, ttl FROM (
   SELECT s.name AS name, s.owner AS owner, s.epoch AS epoch, s.until AS until, ${TTL} AS ttl
   FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
@@ -22,8 +22,8 @@ SELECT name, epoch, until, ttl FROM (
 
 /** Leases that end later than this are not observed yet, in ms. The default lease is not longer. */
 const OBSERVED_AHEAD_MS = 30_000
-/** Maximum number of logs that a call of `due` looks at for their leases. */
-const MAX_LOOKED_AT = 1000
+/** Maximum number of logs whose leases a call of `due` observes. */
+const MAX_OBSERVED_PER_CALL = 1000
 
 type LeaseColumns = [epoch: string | null, until: number | null, ttlMs: number | null]
 
@@ -103,7 +103,9 @@ export function due(
   type Row = [streamId: string, ...LeaseColumns]
   const programsJson = JSON.stringify([null, ...new Set(programs)])
   const rows = Array.from(file.rows<Row>(DUE, programsJson, now, Math.min(limit, 0xffff_ffff)))
-  const leased = Array.from(file.rows<Row>(LEASED, programsJson, now, now + OBSERVED_AHEAD_MS, MAX_LOOKED_AT))
+  const leased = Array.from(
+    file.rows<Row>(LIVE_LEASES, programsJson, now, now + OBSERVED_AHEAD_MS, MAX_OBSERVED_PER_CALL),
+  )
   return {
     due: rows.map(([streamId]) => streamId),
     leased: [...rows, ...leased].flatMap(([streamId, ...columns]) => {
