@@ -78,16 +78,16 @@ async function fromNpm(slot, name, version, title, env, otherwise) {
   const manifestFile = join(folder, 'package.json')
   if (existsSync(manifestFile) && JSON.parse(readFileSync(manifestFile, 'utf8')).version === version) return folder
   // Downloaded to a temporary folder and renamed, so that an interrupted download leaves no partial package.
-  const aside = `${home}.${process.pid}`
-  process.once('exit', () => rmSync(aside, { recursive: true, force: true }))
-  mkdirSync(aside, { recursive: true })
-  writeFileSync(join(aside, 'package.json'), '{"private":true}')
+  const temporary = `${home}.${process.pid}`
+  process.once('exit', () => rmSync(temporary, { recursive: true, force: true }))
+  mkdirSync(temporary, { recursive: true })
+  writeFileSync(join(temporary, 'package.json'), '{"private":true}')
   const flags = ['--include=optional', '--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error']
-  const install = ['install', '--prefix', aside, ...flags, `${name}@${version}`]
-  const done = await step(`Downloading ${title}`, 'npm', install, { env, cwd: aside, shell })
+  const install = ['install', '--prefix', temporary, ...flags, `${name}@${version}`]
+  const done = await step(`Downloading ${title}`, 'npm', install, { env, cwd: temporary, shell })
   if (done) {
     rmSync(home, { recursive: true, force: true })
-    renameSync(aside, home)
+    renameSync(temporary, home)
     return folder
   }
   fail(`Could not download ${name}@${version} from npm. Check the connection to the registry${otherwise}.`)

@@ -15,12 +15,12 @@ export async function builtSite(): Promise<string> {
     utimesSync(folder, new Date(), new Date())
     return folder
   }
-  const aside = await build(`${folder}.${process.pid}`)
+  const temporary = await build(`${folder}.${process.pid}`)
   try {
-    renameSync(aside, folder)
+    renameSync(temporary, folder)
   } catch (error) {
     // Another process was faster.
-    rmSync(aside, { recursive: true, force: true })
+    rmSync(temporary, { recursive: true, force: true })
     if (!existsSync(folder)) throw error
   }
   removeOld()

@@ -26,10 +26,10 @@ export async function build(report: (line: string) => void = () => {}): Promise<
   const from = performance.now()
   report('Building the studio…')
   // Built in a temporary folder and renamed, so that interrupted and concurrent builds leave no partial output.
-  const aside = `${folder}.${process.pid}`
-  await vite('build', import.meta.dirname, '--outDir', aside, '--emptyOutDir', '--logLevel', 'warn')
-  await rename(aside, folder).catch(async (error: unknown) => {
-    await rm(aside, { recursive: true, force: true })
+  const temporary = `${folder}.${process.pid}`
+  await vite('build', import.meta.dirname, '--outDir', temporary, '--emptyOutDir', '--logLevel', 'warn')
+  await rename(temporary, folder).catch(async (error: unknown) => {
+    await rm(temporary, { recursive: true, force: true })
     if (!(await isThere(folder))) throw error
   })
   await removeOld()

@@ -35,10 +35,10 @@ export async function measure(contender: Contender, unit: Unit = 'cpu', isQuick 
     return run(contender, load, 1, SETTLE_MS)
   }
   const times = (isQuick ? QUICK : TIMES)[unit]
-  let [spent, last] = [0, 0]
-  while (spent < times.warmUp) {
+  let [elapsed, last] = [0, 0]
+  while (elapsed < times.warmUp) {
     last = (await run(contender, warmUp, 1, 0))[unit]
-    spent += last
+    elapsed += last
   }
   const expected = (last / itemsOf(warmUp)) * itemsOf(load)
   return run(contender, load, Math.min(MAX_LOADS, Math.ceil(times.measured / expected)), SETTLE_MS)

@@ -27,7 +27,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
   { name: 'server, redis', file: `${SERVER}/process/redis.test.ts`, schedules: 1_000 },
   { name: 'server, postgres', file: `${SERVER}/process/postgres.test.ts`, schedules: 1_000 },
   { name: 'requests', file: `${SERVER}/requests/changed-requests.test.ts`, schedules: 1_000 },
-  { name: 'client, memory', file: `${CLIENT}/faults/memory.test.ts`, schedules: 5_000 },
-  { name: 'client, sqlite', file: `${CLIENT}/faults/sqlite.test.ts`, schedules: 2_000 },
-  { name: 'page', file: 'packages/react/src/faults/page.test.ts', schedules: 200 },
+  { name: 'client, memory', file: `${CLIENT}/test/faults/memory.test.ts`, schedules: 5_000 },
+  { name: 'client, sqlite', file: `${CLIENT}/test/faults/sqlite.test.ts`, schedules: 2_000 },
+  { name: 'page', file: 'packages/react/src/test/faults/page.test.ts', schedules: 200 },
 ]

@@ -30,21 +30,21 @@ export class DataCache {
   /** Keeps a copy of `data` for the next process. */
   async keep(data: string): Promise<void> {
     mkdirSync(dirname(this.#path), { recursive: true })
-    const aside = `${this.#path}-${randomUUID()}`
-    mkdirSync(aside)
+    const temporary = `${this.#path}-${randomUUID()}`
+    mkdirSync(temporary)
     try {
-      if (!(await this.#copy(data, join(aside, 'data')))) return
-      writeFileSync(join(aside, 'size'), sizeOf(aside))
+      if (!(await this.#copy(data, join(temporary, 'data')))) return
+      writeFileSync(join(temporary, 'size'), sizeOf(temporary))
       if (existsSync(this.#path) && !this.#isComplete()) {
-        const broken = `${aside}-broken`
+        const broken = `${temporary}-broken`
         renameSync(this.#path, broken)
         rmSync(broken, { recursive: true, force: true })
       }
-      renameSync(aside, this.#path)
+      renameSync(temporary, this.#path)
     } catch {
       // Another process was faster, or the cache is not writable. The data folder itself is complete.
     } finally {
-      rmSync(aside, { recursive: true, force: true })
+      rmSync(temporary, { recursive: true, force: true })
     }
   }
 

@@ -91,11 +91,11 @@ export {
   type ReasonOptions,
   type ReasonResult,
   type RetentionRule,
-  Run,
+  type Run,
   RunError,
   type RunResult,
-  RunStream,
-  Runtime,
+  type RunStream,
+  type Runtime,
   type RuntimeOptions,
   type Schema,
   type Script,
@@ -135,7 +135,7 @@ export {
 } from '@millrace/runtime'
 export {
   type Action,
-  App,
+  type App,
   type AppClientTypes,
   type Authorize,
   type AuthorizeRequest,

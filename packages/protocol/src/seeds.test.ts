@@ -200,10 +200,10 @@ describe('the table of seeds', () => {
   it('refers to behaviour or the view, not only to a type, for every implemented rule', () => {
     const isRule = ({ feature }: SeedRow) => /\w/.test(feature.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
     const keeper = /^(?:export|schema|view|error|log|runtime|server|client|react|helix|kortyx|mui|tanstack):/
-    const unkept = rows.filter(
+    const withoutReference = rows.filter(
       row => row.state === 'now' && isRule(row) && !quoted(row.where).some(ref => keeper.test(ref)),
     )
-    expect(unkept.map(row => `${row.line}: ${row.feature}`)).toEqual([])
+    expect(withoutReference.map(row => `${row.line}: ${row.feature}`)).toEqual([])
   })
 
   it('refers only to existing names', () => {

@@ -4,19 +4,19 @@ export type { DescribeOptions } from './api/describe-session.ts'
 export type { RequestOptions, UserInput, UserPart } from './api/request.ts'
 export type { RunResult } from './api/result.ts'
 export type { ResumeOptions } from './api/resumption.ts'
-export { Run, type StopOptions } from './api/run.ts'
+export type { Run, StopOptions } from './api/run.ts'
 export {
   createRuntime,
   createWorker,
   type ForkOptions,
-  Runtime,
+  type Runtime,
   type StartOptions,
   type StartWorkflowOptions,
   type Worker,
 } from './api/runtime.ts'
 export type { RuntimeOptions } from './api/runtime-options.ts'
 export type { SessionStatus } from './api/session-status.ts'
-export { RunStream, type StreamOptions } from './api/stream.ts'
+export type { RunStream, StreamOptions } from './api/stream.ts'
 export type { Answered, ClaimOptions } from './api/submit-answer.ts'
 export type { PauseReason, WaitingChild } from './api/suspension.ts'
 export {

@@ -1,5 +1,6 @@
 // For the other packages of Millrace alone: these names may change in any release.
 
+export { Run } from './api/run.ts'
 export { interruptResponseProblem } from './api/runtime.ts'
 export { checkOptions as checkRuntimeOptions } from './api/runtime-options.ts'
 export type { PieceOptions, RunPiece } from './api/stream.ts'

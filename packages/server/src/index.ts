@@ -1,4 +1,4 @@
-export { App, type Handler, millrace } from './app/app.ts'
+export { type App, type Handler, millrace } from './app/app.ts'
 export type { AppClientTypes } from './app/app-client-types.ts'
 export type { MillraceOptions } from './app/options.ts'
 export type { Action, Authorize, AuthorizeRefusal, AuthorizeRequest, Principal } from './auth/authorize.ts'

@@ -2,7 +2,7 @@
 
 import { EventReader } from '@millrace/dialects'
 import { ProtocolError } from '@millrace/protocol'
-import { LineSplitter } from '@millrace/protocol/internal'
+import { isObject, LineSplitter } from '@millrace/protocol/internal'
 
 const MAX_LINE_LENGTH = 16 * 1024 * 1024
 
@@ -47,7 +47,7 @@ function parseObject(data: string): object {
   } catch {
     throw new ProtocolError('invalid-json', 'expected JSON')
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  if (isObject(value)) return value
   throw new ProtocolError('invalid-field', 'expected an object')
 }
 

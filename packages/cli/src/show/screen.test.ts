@@ -63,7 +63,7 @@ function screenOf(columns: number, rows = 20): { screen: Screen; emulator: Termi
 test('erases the text of a lane since its last commit, over several rows', async () => {
   const { screen, emulator } = screenOf(10)
   await screen.line('a', 'sealed')
-  screen.seal('a')
+  screen.makePermanent('a')
   await screen.write('a', 'this is longer than one row')
   expect(emulator.text).toBe('sealed\nthis is lo\nnger than \none row')
   await screen.erase('a')
@@ -74,7 +74,7 @@ test('erases the text of a lane since its last commit, over several rows', async
 test('keeps the text of other lanes and earlier text on the same row', async () => {
   const { screen, emulator } = screenOf(10)
   await screen.write('a', 'ab ')
-  screen.seal('a')
+  screen.makePermanent('a')
   await screen.write('a', 'gone ')
   await screen.line('b', 'other')
   await screen.line('', 'fact')

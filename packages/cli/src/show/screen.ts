@@ -42,7 +42,7 @@ export class Screen {
   }
 
   /** Makes the text of a lane permanent. */
-  seal(lane: string): void {
+  makePermanent(lane: string): void {
     this.#pieces = this.#pieces.map(piece => (piece.lane === lane ? { ...piece, lane: PERMANENT } : piece))
     this.#forgetPermanent()
   }
@@ -54,7 +54,7 @@ export class Screen {
     const rowsUp = rowsOf(this.#firstColumn, this.#pieces.map(({ plain }) => plain).join(''), columns)
     // Text that scrolled off the screen cannot be erased.
     if (!this.#terminal.isLive || rowsUp >= rows) {
-      this.seal(lane)
+      this.makePermanent(lane)
       return
     }
     const remaining = this.#pieces.filter(piece => piece.lane !== lane)

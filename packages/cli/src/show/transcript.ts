@@ -37,7 +37,7 @@ export class Transcript {
     const draft = isGuest(origin) ? undefined : this.#drafts.get(origin)
     // A discard erases draft chunks, never committed ones.
     const lane = draft && isDraftChunk(chunk) ? draft.key : PERMANENT
-    for (const { key } of sealed) await this.#seal(key)
+    for (const { key } of sealed) await this.#makePermanent(key)
     const name = isGuest(origin) ? origin.guest : origin.agentType
     switch (chunk.type) {
       case 'message':
@@ -181,9 +181,9 @@ export class Transcript {
     }
   }
 
-  async #seal(lane: string): Promise<void> {
+  async #makePermanent(lane: string): Promise<void> {
     await this.#flush(lane)
-    this.#screen.seal(lane)
+    this.#screen.makePermanent(lane)
   }
 
   async #discard(draft: LaneDraft<{ characters: number }> | undefined, reason: string): Promise<void> {

@@ -1,4 +1,4 @@
-// The request body of an AG-UI client, and the content of it that a client may send.
+// The request body of an AG-UI client, and the content of it that a client may send. types.ts has the events.
 
 import * as z from 'zod'
 import {

@@ -9,7 +9,7 @@ export { type UIMessage, type UIMessagePart, type UIMessagesInput, uiMessagesOf 
 export { type AiSdkOptions, aiSdk } from './server.ts'
 export {
   type ChunkStream,
-  MillraceTransport,
+  type MillraceTransport,
   type MillraceTransportOptions,
   millraceTransport,
   type SendRequest,

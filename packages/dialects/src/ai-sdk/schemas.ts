@@ -1,4 +1,4 @@
-// The request body of `useChat`, and the content of it that a client may send.
+// The request body of `useChat`, and the content of it that a client may send. types.ts has the events.
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'

@@ -20,7 +20,7 @@ function read(bytes: Uint8Array, cuts: readonly number[], format: 'sse' | 'ndjso
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
-test('parses Server-Sent Events by the standard: names, lasting ids, several data lines, comments, all line ends', () => {
+test('parses Server-Sent Events by the standard: names, ids that persist, several data lines, comments, all line ends', () => {
   const text = '\uFEFF: hi\r\nid: 7\nevent: note\ndata: one\ndata:two\n\nretry: 3\ndata\r\r\ndata: {"é":1}\n\ndata: cut'
   const events = [
     { id: '7', event: 'note', data: 'one\ntwo' },

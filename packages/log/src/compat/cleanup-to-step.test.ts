@@ -234,7 +234,7 @@ describe('readers and rewinds (guarantee G4)', () => {
     writer.write(delta('draft', 'd'), { step: 2 })
     await writer.flush()
     const follower = collect(await open(world, { follow: true }))
-    const thrown = collect(await open(world, { follow: true, onCut: 'throw' }))
+    const thrown = collect(await open(world, { follow: true, onRetraction: 'throw' }))
     const middle = writer.cursor.sequence
     await settled()
     return { writer, follower, thrown, middle }
@@ -255,15 +255,15 @@ describe('readers and rewinds (guarantee G4)', () => {
     expect(error).toMatchObject({ code: 'truncated', truncatedAtStep: 1, atSequence: at })
     expect(thrown.items.map(lineOf).at(-1)).toBe('text-delta d draft')
     await world.manager.endStream(ID)
-    for (const onCut of ['entry', 'throw'] as const) {
-      expect(seen(await read(world, { onCut }))).toEqual(['step 1'])
-      expect((await read(world, { onCut })).join()).not.toContain('discard')
+    for (const onRetraction of ['entry', 'throw'] as const) {
+      expect(seen(await read(world, { onRetraction }))).toEqual(['step 1'])
+      expect((await read(world, { onRetraction })).join()).not.toContain('discard')
     }
     // A reader that resumes inside the discarded draft has read some of them.
     expect((await read(world, { after: middle }))[0]).toBe('step-discarded')
-    expect(await failure((await open(world, { after: middle, onCut: 'throw' })).next())).toBe('truncated')
+    expect(await failure((await open(world, { after: middle, onRetraction: 'throw' })).next())).toBe('truncated')
     // A reader that resumes before them has not.
-    expect(seen(await read(world, { after: middle - 1, onCut: 'throw' }))).toEqual([])
+    expect(seen(await read(world, { after: middle - 1, onRetraction: 'throw' }))).toEqual([])
   })
 
   test('rewind: a reader that has read past it gets it, or an error by option; a later reader gets the remaining entries', async () => {
@@ -272,7 +272,7 @@ describe('readers and rewinds (guarantee G4)', () => {
     await run(world, 'r2', 1)
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
     const follower = collect(await open(world, { follow: true }))
-    const thrown = collect(await open(world, { follow: true, onCut: 'throw' }))
+    const thrown = collect(await open(world, { follow: true, onRetraction: 'throw' }))
     await settled()
     await world.manager.cleanupToStep(ID, 1, { runId: 'r1', nextRunId: 'r3' })
     const writer = await world.writer('r3')
@@ -282,18 +282,18 @@ describe('readers and rewinds (guarantee G4)', () => {
     expect(error).toMatchObject({ name: 'StreamTruncatedError', truncatedAtStep: 1, atSequence: head + 2 })
     await step(writer, 1, 'r3 step 1')
     await world.manager.endStream(ID)
-    for (const onCut of ['entry', 'throw'] as const) {
-      expect(seen(await read(world, { onCut }))).toEqual(['r1 step 1', 'r3 step 1'])
+    for (const onRetraction of ['entry', 'throw'] as const) {
+      expect(seen(await read(world, { onRetraction }))).toEqual(['r1 step 1', 'r3 step 1'])
     }
     expect((await read(world, { after: head }))[1]).toBe('rewind')
-    expect((await read(world, { after: 4, onCut: 'throw' })).length).toBeGreaterThan(0)
+    expect((await read(world, { after: 4, onRetraction: 'throw' })).length).toBeGreaterThan(0)
   })
 
   test('a reader that has not read the retracted entries gets no error', async () => {
     const world = new World()
     const writer = await world.writer()
     await step(writer, 1)
-    const slow = world.manager.readBatches(ID, { onCut: 'throw', follow: true })
+    const slow = world.manager.readBatches(ID, { onRetraction: 'throw', follow: true })
     expect((await slow.next())?.sequence).toBe(4)
     writer.write(delta('draft', 'd'), { step: 2 })
     await writer.main.discard({ reason: 'retry' })
@@ -308,9 +308,9 @@ describe('readers and rewinds (guarantee G4)', () => {
   test('a reader to which no retracted entry was visible gets no error', async () => {
     const world = new World()
     const writer = await world.writer()
-    const thrown = collect(await open(world, { onCut: 'throw' }))
-    const scoped = collect(await open(world, { onCut: 'throw', runId: 'r2', follow: true }))
-    const all = collect(await open(world, { onCut: 'throw', internal: true }))
+    const thrown = collect(await open(world, { onRetraction: 'throw' }))
+    const scoped = collect(await open(world, { onRetraction: 'throw', runId: 'r2', follow: true }))
+    const all = collect(await open(world, { onRetraction: 'throw', internal: true }))
     await settled()
     await writer.write(delta('secret'), { internal: true }).appended
     await settled()
@@ -326,7 +326,7 @@ describe('readers and rewinds (guarantee G4)', () => {
     await scoped.done
     expect(scoped.items.map(lineOf).slice(-3)).toEqual(['checkpoint-created', 'finish', 'run-finished'])
     // A reader that resumes after the internal entry has not seen it either.
-    expect((await read(world, { onCut: 'throw', after: 5, runId: 'r2' })).at(-1)).toBe('run-finished')
+    expect((await read(world, { onRetraction: 'throw', after: 5, runId: 'r2' })).at(-1)).toBe('run-finished')
   })
 
   test('a reader with `includeDiscarded` gets every entry as written', async () => {

@@ -50,19 +50,19 @@ export async function discardDrafts(
 }
 
 /** A requested rewind. The first batch of a writer of this run makes it. */
-export interface CutRequest {
+export interface RequestedRewind {
   readonly runId: string
   readonly toSequence: number
 }
 
 /** Requests a run that rewinds the session to the end of a step. Returns undefined if nothing follows that step. */
-export async function requestCut(
+export async function requestRewind(
   history: LogHistory,
   append: (chunk: Chunk) => Promise<GuestOutcome>,
   streamId: string,
   step: number,
   { runId: ofRun, nextRunId: runId }: { readonly runId: string | undefined; readonly nextRunId: string },
-): Promise<CutRequest | undefined> {
+): Promise<RequestedRewind | undefined> {
   const { toSequence, program, head } = await endOfStep(history, streamId, step, ofRun)
   if (toSequence === head) return undefined
   const cut = { toSequence, reason: `cleanup to step ${step}` }

@@ -168,13 +168,13 @@ function failureOf(failure: string | RunFailure, maxEntryBytes: number): Chunk[]
     throw new LogError('invalid', `failStream: expected a message, found ${message === null ? 'null' : typeof message}`)
   }
   // Each text has a share of the entry, of characters with up to six bytes.
-  const cut = (text: string) => excerpt(text, Math.floor(maxEntryBytes / 48))
-  const reason = cut(message)
+  const excerptOf = (text: string) => excerpt(text, Math.floor(maxEntryBytes / 48))
+  const reason = excerptOf(message)
   const error: Chunk = {
     type: 'error',
     message: reason,
-    ...(typeof code === 'string' && { code: cut(code) }),
-    ...(typeof category === 'string' && { category: cut(category) }),
+    ...(typeof code === 'string' && { code: excerptOf(code) }),
+    ...(typeof category === 'string' && { category: excerptOf(category) }),
     ...(typeof retryable === 'boolean' && { retryable }),
     ...(typeof recoverable === 'boolean' && { recoverable }),
   }

@@ -27,20 +27,20 @@ export const due: readonly ContractCase[] = [
     const clockLog = await trial.log(store, 'clock')
     const { clock } = await trial.head(store, clockLog)
     const far = await setup.createDueLog('far', clock + LONG_MS)
-    const past = await setup.createDueLog('past', clock - 5)
+    const overdue = await setup.createDueLog('past', clock - 5)
     const zero = await setup.createDueLog('zero', 0)
-    await setup.finds([zero, past], 'deadlines that have passed')
-    const soon = (await trial.head(store, clockLog)).clock + SHORT_MS
-    const near = await setup.createDueLog('near', soon)
+    await setup.finds([zero, overdue], 'deadlines that have passed')
+    const nearDeadline = (await trial.head(store, clockLog)).clock + SHORT_MS
+    const near = await setup.createDueLog('near', nearDeadline)
     const early = await setup.found()
     const { clock: then } = await trial.head(store, clockLog)
-    assertTrue(then >= soon || !early.includes(near), 'a deadline that is still to come is not due', {
-      soon,
+    assertTrue(then >= nearDeadline || !early.includes(near), 'a deadline that is still to come is not due', {
+      nearDeadline,
       then,
       early,
     })
-    await trial.reach(store, clockLog, soon)
-    await setup.finds([zero, past, near], 'deadlines that have passed, after the nearest one passed')
+    await trial.reach(store, clockLog, nearDeadline)
+    await setup.finds([zero, overdue, near], 'deadlines that have passed, after the nearest one passed')
     assertTrue(!(await setup.found()).includes(far), 'a far deadline is not due')
   }),
 

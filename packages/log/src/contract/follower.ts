@@ -3,7 +3,7 @@ import { assertionError } from './assert.ts'
 import type { Trial } from './trial.ts'
 
 /** Number of waits that add up to the timeout. */
-const WAITS = 50
+const WAIT_COUNT = 50
 
 /** A reader that reads its log only when it is woken. */
 export class Follower {
@@ -60,9 +60,9 @@ export class Follower {
         )
       // Many short waits: a frozen process has not waited, and pending wake-ups run first.
       const wait = (left: number) => {
-        timer = setTimeout(() => (left > 1 ? wait(left - 1) : onTimeout()), this.#timeoutMs / WAITS)
+        timer = setTimeout(() => (left > 1 ? wait(left - 1) : onTimeout()), this.#timeoutMs / WAIT_COUNT)
       }
-      wait(WAITS)
+      wait(WAIT_COUNT)
     })
     try {
       while (!(this.#hasRead && matches(this.#page))) {

@@ -115,8 +115,8 @@ export const reading: readonly ContractCase[] = [
     await gives({ ...ALL, batches: 3 }, '1..2 3..3 4..6')
     await gives({ ...ALL, batches: 1 }, '4..6', at(4))
     await gives(HEAD_ONLY, '')
-    const past = await trial.page(store, streamId, { ...at(6), sequence: 9 }, HEAD_ONLY)
-    assertEqual(past.truncated, 'past-head', 'a read of the head alone still proves its cursor')
+    const beyondHead = await trial.page(store, streamId, { ...at(6), sequence: 9 }, HEAD_ONLY)
+    assertEqual(beyondHead.truncated, 'past-head', 'a read of the head alone still proves its cursor')
   }),
 
   define(8, 'a read stops after the batch that reaches the byte limit, and returns at least one batch', async trial => {

@@ -41,7 +41,7 @@ export const retentionBehaviours: Behaviour[] = [
       await writer.commit([], { step: 1, closesStep: true })
       await writer.write(delta('draft', '2'), { step: 2 }).appended
       const follower = new Watcher(await there.createResumableReader(id, { follow: true }))
-      const thrown = new Watcher(await there.createResumableReader(id, { follow: true, onCut: 'throw' }))
+      const thrown = new Watcher(await there.createResumableReader(id, { follow: true, onRetraction: 'throw' }))
       const head = writer.cursor.sequence
       const hasAll = (items: readonly { sequence: number }[]) => items.at(-1)?.sequence === head
       await Promise.all([follower.until(hasAll), thrown.until(hasAll)])
@@ -52,8 +52,8 @@ export const retentionBehaviours: Behaviour[] = [
       expect(error).toMatchObject({ truncatedAtStep: 1, atSequence: head + 1 })
       await here.endStream(id)
       for (const manager of [here, there]) {
-        for (const onCut of ['entry', 'throw'] as const) {
-          const lines = await readAll(manager, id, { onCut })
+        for (const onRetraction of ['entry', 'throw'] as const) {
+          const lines = await readAll(manager, id, { onRetraction })
           expect(textsOf(lines)).toEqual(['step 1'])
           expect(lines.join()).not.toContain('discard')
         }
@@ -69,7 +69,7 @@ export const retentionBehaviours: Behaviour[] = [
     await run(here, id, 'r2', 1)
     const head = await headOf(here, id)
     const follower = new Watcher(await there.createResumableReader(id, { follow: true }))
-    const thrown = new Watcher(await there.createResumableReader(id, { follow: true, onCut: 'throw' }))
+    const thrown = new Watcher(await there.createResumableReader(id, { follow: true, onRetraction: 'throw' }))
     const hasAll = (items: readonly { sequence: number }[]) => items.at(-1)?.sequence === head
     await Promise.all([follower.until(hasAll), thrown.until(hasAll)])
     expect(await there.cleanupToStep(id, 2, { runId: 'r1', nextRunId: 'r3' })).toMatchObject({ runId: 'r3' })
@@ -78,8 +78,8 @@ export const retentionBehaviours: Behaviour[] = [
     const error = await thrown.done.catch((error: unknown) => error)
     expect(error).toMatchObject({ name: 'StreamTruncatedError', truncatedAtStep: 2, atSequence: head + 2 })
     const left = ['r0 step 1', 'r0 step 2', 'r1 step 1', 'r1 step 2', 'r3 step 1']
-    for (const onCut of ['entry', 'throw'] as const) {
-      expect(textsOf(await readAll(there, id, { onCut }))).toEqual(left)
+    for (const onRetraction of ['entry', 'throw'] as const) {
+      expect(textsOf(await readAll(there, id, { onRetraction }))).toEqual(left)
     }
     const { view } = await there.view(id)
     expect(view.messages.flatMap(({ parts }) => parts.map(part => (part as { text: string }).text))).toEqual(left)

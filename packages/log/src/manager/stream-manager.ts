@@ -1,6 +1,6 @@
 import type { Chunk, Cursor, Entry, Json, View, WriterOrigin } from '@millrace/protocol'
 import { MAIN_LANE } from '@millrace/protocol/internal'
-import { type CutRequest, discardDrafts, requestCut } from '../compat/cleanup-to-step.ts'
+import { discardDrafts, type RequestedRewind, requestRewind } from '../compat/cleanup-to-step.ts'
 import {
   type EndStatus,
   endStream,
@@ -38,7 +38,7 @@ import {
 } from './manager-options.ts'
 import { findOwned, type OwnedSession, openOwned } from './owned-session.ts'
 
-export type { CutRequest } from '../compat/cleanup-to-step.ts'
+export type { RequestedRewind } from '../compat/cleanup-to-step.ts'
 export type { EntriesSince, FoldedLog, SnapshotRef } from '../read/folded-log.ts'
 export type { ReadEntry, ReadFrom } from '../read/reading.ts'
 export type { StreamManagerOptions } from './manager-options.ts'
@@ -268,12 +268,12 @@ export class StreamManager {
     streamId: string,
     step: number,
     options?: { runId?: string; nextRunId?: string },
-  ): Promise<CutRequest | undefined>
+  ): Promise<RequestedRewind | undefined>
   async cleanupToStep(
     streamId: string,
     step: number,
     options: { minSequence?: number; runId?: string; nextRunId?: string } = {},
-  ): Promise<number | CutRequest | undefined> {
+  ): Promise<number | RequestedRewind | undefined> {
     const { minSequence, runId, nextRunId } = options
     checkStreamId(streamId)
     checkNames({ runId, nextRunId })
@@ -283,7 +283,10 @@ export class StreamManager {
       return this.#claims.with(streamId, writer => discardDrafts(this.#history, writer, step, minSequence))
     }
     const append = (chunk: Chunk) => this.append(streamId, this.owner, chunk)
-    return requestCut(this.#history, append, streamId, step, { runId, nextRunId: nextRunId ?? `run-${randomName()}` })
+    return requestRewind(this.#history, append, streamId, step, {
+      runId,
+      nextRunId: nextRunId ?? `run-${randomName()}`,
+    })
   }
 
   /**

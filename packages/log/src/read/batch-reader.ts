@@ -62,7 +62,7 @@ export interface ReaderOptions {
    *
    * @default 'entry'
    */
-  readonly onCut?: 'entry' | 'throw'
+  readonly onRetraction?: 'entry' | 'throw'
   /**
    * Approximate size of one read while catching up, in bytes.
    *
@@ -208,11 +208,12 @@ export class BatchReader {
    * Returns undefined, and leaves the reader open, if it is not at the live end or has options that select other entries than subscribers get.
    */
   subscribe(subscriber: LiveSubscriber): (() => void) | undefined {
-    const { runId, internal, follow, onCut } = this.#options
+    const { runId, internal, follow, onRetraction } = this.#options
     const { cursor } = this
     const isLive =
       this.#fanout !== undefined && cursor !== undefined && this.isCaughtUp && this.#retractions === undefined
-    if (!isLive || this.#hasEnded || runId !== undefined || internal || !follow || onCut === 'throw') return undefined
+    if (!isLive || this.#hasEnded || runId !== undefined || internal || !follow || onRetraction === 'throw')
+      return undefined
     const unsubscribe = this.#fanout?.subscribe(cursor, subscriber)
     if (unsubscribe) this.close()
     return unsubscribe
@@ -251,10 +252,11 @@ export class BatchReader {
   /** The entries after this reader's cursor, from the fan-out or from the store; undefined if there are none. */
   async #read(fanout: LiveFanout, since: number): Promise<ReadBatch | undefined> {
     const cursor = this.#cursor
-    const recent = cursor.incarnation === undefined || this.#attachedAt === undefined ? undefined : fanout.after(cursor)
-    if (recent !== undefined) {
+    const fanoutBatches =
+      cursor.incarnation === undefined || this.#attachedAt === undefined ? undefined : fanout.after(cursor)
+    if (fanoutBatches !== undefined) {
       this.#head = fanout.head ?? this.#head
-      return this.#startBatches(recent, cursor.incarnation as string)
+      return this.#startBatches(fanoutBatches, cursor.incarnation as string)
     }
     const { store, streamId } = this.#source
     const { pageBytes = PAGE.bytes } = this.#options
@@ -345,7 +347,7 @@ export class BatchReader {
     const cursor = { sequence: last, incarnation, epoch: mark }
     this.#cursor = cursor
     // From here on this reader gets every discard and rewind itself, so earlier retractions no longer matter.
-    if (this.#options.onCut !== 'throw' && last >= (this.#attachedAt as number)) this.#retractions = undefined
+    if (this.#options.onRetraction !== 'throw' && last >= (this.#attachedAt as number)) this.#retractions = undefined
     return encodeCursor(cursor)
   }
 
@@ -374,7 +376,7 @@ export class BatchReader {
     const retraction = retractions.retractionAt(entry.sequence)
     if (retraction === undefined || retraction.from === retraction.at)
       return !isCatchUp || !retractions.isRetracted(entry)
-    const throws = this.#options.onCut === 'throw'
+    const throws = this.#options.onRetraction === 'throw'
     // The entries that the reader has read: all before its start, or all since.
     const read = isCatchUp ? this.#from : this.#cursor.sequence
     if (throws && retraction.firstVisible !== undefined && retraction.firstVisible <= read)
@@ -389,7 +391,7 @@ export class BatchReader {
 
   /**
    * Collects the retractions that affect this reader, and detects whether its run ended before its cursor. `next`
-   * holds the batches that were just read. Entries up to the cursor were returned before; only `onCut: 'throw'` needs
+   * holds the batches that were just read. Entries up to the cursor were returned before; only `onRetraction: 'throw'` needs
    * to know which.
    */
   async #collectRetractions(floor: number, next: readonly DecodedBatch[]): Promise<void> {
@@ -397,14 +399,14 @@ export class BatchReader {
     const { cuts, run } = (this.#head as ParsedHead).ticket
     const from = this.#from
     const end = this.#attachedAt as number
-    const throws = this.#options.onCut === 'throw' && !includeDiscarded
+    const throws = this.#options.onRetraction === 'throw' && !includeDiscarded
     const needsRetractions = throws || (!includeDiscarded && cuts > 0 && from < end)
     const retractions = needsRetractions
       ? new Retractions(this.#isSelected, { keepsRewound: rewound, since: throws ? 0 : from })
       : undefined
     const mayBeOver = runId !== undefined && run?.runId !== runId && from >= floor
     if (retractions === undefined && !mayBeOver) return
-    // No entry of a run precedes its request. The step that a rewind goes back to may, so `onCut: 'throw'` reads from
+    // No entry of a run precedes its request. The step that a rewind goes back to may, so `onRetraction: 'throw'` reads from
     // the floor.
     const isOfRun = runId !== undefined && !throws
     const requestedAt = (isOfRun && (await this.#call(() => this.#source.requestOf(runId)))?.last) || 0

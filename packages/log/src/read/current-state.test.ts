@@ -57,11 +57,11 @@ describe('the current state of a log, read repeatedly', () => {
         const { view, ticket } = await world.process().view(ID)
         expect(world.tap.entries).toBe(0)
         expect([plain(view), ticket]).toEqual([plain(foldLog(log).view()), advance(EMPTY_TICKET, log)])
-        const unsealed = new OpenDrafts()
-        for (const entry of log) unsealed.add(entry)
+        const openDrafts = new OpenDrafts()
+        for (const entry of log) openDrafts.add(entry)
         const kept = await world.tap.store.getSnapshot(ID, log.length)
-        expect(JSON.parse(kept?.body ?? '')).toMatchObject({ drafts: plain(unsealed.drafts) })
-        drafts += unsealed.drafts.length
+        expect(JSON.parse(kept?.body ?? '')).toMatchObject({ drafts: plain(openDrafts.drafts) })
+        drafts += openDrafts.drafts.length
         await session.release()
       }),
       { numRuns: runs(20) },

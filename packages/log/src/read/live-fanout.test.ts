@@ -240,7 +240,7 @@ describe('subscribers', () => {
   test.each([
     ['of one run', { runId: 'r1' }],
     ['of internal entries', { internal: true }],
-    ['that throws on a discard', { onCut: 'throw' as const }],
+    ['that throws on a discard', { onRetraction: 'throw' as const }],
   ])('are refused for a reader %s, and for a reader that is behind', async (_, options) => {
     const world = new World({ coalesceMs: 0 })
     await world.writer()

@@ -271,9 +271,9 @@ export class LogHistory {
     const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
     // A waiting rewind was admitted because a snapshot below it exists, so no snapshot is dropped before it is made.
     const now = await this.head(streamId)
-    const isCutWaiting = ticketOf(now?.ticket ?? '').requests.some(({ cut }) => cut !== undefined)
+    const isRewindRequested = ticketOf(now?.ticket ?? '').requests.some(({ cut }) => cut !== undefined)
     // Nor is one that a trim is about to rely on.
-    const keep = isCutWaiting || sequence !== undefined ? ALL_SNAPSHOTS : MAX_SNAPSHOTS
+    const keep = isRewindRequested || sequence !== undefined ? ALL_SNAPSHOTS : MAX_SNAPSHOTS
     await this.#call(() => this.#store.putSnapshot(streamId, snapshot, keep))
     return { cursor: encodeCursor(cursor), bytes: body.length }
   }

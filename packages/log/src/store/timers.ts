@@ -1,3 +1,6 @@
+/** Longest delay of a timer, in ms (about 24.8 days). Node fires a timer with a longer delay at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
+
 /** Clock and timers of a manager. Tests pass their own. */
 export interface Timers {
   /** Monotonic time in ms; the start is arbitrary. */

@@ -37,7 +37,7 @@ async function publicJson(world: World, id = ID): Promise<string> {
     { includeDiscarded: true },
     { merge: true },
     { runId: 'r1' },
-    { onCut: 'throw' as const },
+    { onRetraction: 'throw' as const },
   ]) {
     const reader = manager.readBatches(id, { ...options, follow: true })
     for (let at = 0; at < head; ) {
@@ -111,7 +111,7 @@ describe('a context', () => {
       'finish',
       'run-finished',
     ])
-    expect(await read(world, { internal: true, onCut: 'throw' })).toEqual(remaining)
+    expect(await read(world, { internal: true, onRetraction: 'throw' })).toEqual(remaining)
   })
 
   test('is not retracted by a cut', async () => {
@@ -121,7 +121,11 @@ describe('a context', () => {
     await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
     await writer.close()
     await requestRun(world, CONTEXT, { cut: { toSequence: sequence, reason: 'retry' } }, 'r2')
-    const follower = await world.manager.createResumableReader(ID, { internal: true, follow: true, onCut: 'throw' })
+    const follower = await world.manager.createResumableReader(ID, {
+      internal: true,
+      follow: true,
+      onRetraction: 'throw',
+    })
     const seen: string[] = []
     while (seen.at(-1) !== 'ada: run-context') seen.push(lineOf((await follower.next()).value as Entry))
     await beginRun(world, 'r2')

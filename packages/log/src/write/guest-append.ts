@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Chunk, GuestOrigin, Json } from '@millrace/protocol'
-import { checkChunk } from '@millrace/protocol/internal'
+import { checkChunk, isObject } from '@millrace/protocol/internal'
 import { extractBlob } from '../store/blobs.ts'
 import { absentError } from '../store/checks.ts'
 import { encodeBatch, type NewEntry } from '../store/entry.ts'
@@ -148,11 +148,8 @@ function keyOf(guest: string, chunk: Chunk, nonce: string): string {
 function answerKey(guest: string, chunk: Chunk): string {
   // Values that are not JSON are rejected; values that JSON omits do not count.
   const { body } = encodeBatch([{ origin: { guest }, chunk }])
-  const canonical = JSON.stringify(JSON.parse(body), (_, value) => (isPlainObject(value) ? sorted(value) : value))
+  const canonical = JSON.stringify(JSON.parse(body), (_, value) => (isObject(value) ? sorted(value) : value))
   return `guest:${createHash('sha256').update(canonical).digest('base64url')}`
 }
-
-const isPlainObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const sorted = (value: object): object => Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -18,7 +18,7 @@ const CHECKS_PER_LEASE = 3
  * The event loop renews a lease itself if less than this part of its duration is left. More than an interval between two
  * checks, so that it does not expire before the next one. Less than what a heartbeat leaves, which renews it at two thirds.
  */
-const NEGLECTED = 0.55
+const MIN_PART_LEFT = 0.55
 /** How often per lease a failed renewal is tried again. */
 const RETRIES_PER_LEASE = 10
 
@@ -110,7 +110,7 @@ export class Lease {
     const ms = isKept ? leaseMs : eventLoopLeaseMs
     this.#kept?.progress()
     const askedAt = timers.now()
-    if (isKept && this.#validUntil - askedAt > ms * NEGLECTED) {
+    if (isKept && this.#validUntil - askedAt > ms * MIN_PART_LEFT) {
       this.#schedule(ms / CHECKS_PER_LEASE)
       // The heartbeat reports only the renewals of leases that had expired when it looked.
       this.#notify()

@@ -1,4 +1,4 @@
-// The TypeScript types that derive from the catalogue. guards.ts has the guards.
+// The TypeScript types that derive from the table in catalogue.ts, where fields are added. guards.ts has the guards.
 
 import type { Json, JsonObject } from '../json/json.ts'
 import type { catalogue, dataRow } from './catalogue.ts'

@@ -165,8 +165,8 @@ describe('the partial value', () => {
   })
 
   test('invariants 1, 8: a repeated key keeps its old value until the new one is complete', () => {
-    const aside = '"a":{"b":["longer",2],"a":1,"a":{"z":[{"y":1}]}}'
-    const text = `{"a":{"b":["x"]},"c":1,${aside},"c":"text","d":{"e":[{"f":"g"}]}}`
+    const duplicates = '"a":{"b":["longer",2],"a":1,"a":{"z":[{"y":1}]}}'
+    const text = `{"a":{"b":["x"]},"c":1,${duplicates},"c":"text","d":{"e":[{"f":"g"}]}}`
     const [first, second] = [{ b: ['x'] }, { b: ['longer', 2], a: { z: [{ y: 1 }] } }]
     const stream = new JsonStream(strict)
     const seen: unknown[] = []
@@ -178,8 +178,8 @@ describe('the partial value', () => {
       if (c !== undefined && !isDeepStrictEqual(seen.at(-1), [a, c])) seen.push([a, c])
       expect(stream.snapshot()).toEqual(stream.value)
       kept.push([stream.snapshot(), JSON.stringify(stream.value)])
-      const start = text.indexOf(aside)
-      if (i > start && i < start + aside.length - 1) expect(stream.snapshot()).toBe(before)
+      const start = text.indexOf(duplicates)
+      if (i > start && i < start + duplicates.length - 1) expect(stream.snapshot()).toBe(before)
     }
     expect(seen).toEqual([
       [first, 1],
@@ -298,9 +298,9 @@ describe('snapshots', () => {
     stream.push('xt"],"c":2},"a":{}}')
     expect(held).toEqual({ a: { b: [1, 'te'] } })
     expect(stream.snapshot()).toEqual({ a: {} })
-    const aside = new JsonStream()
-    aside.push('{"a":{"b":1},"a":{"c":[2,')
-    expect(aside.snapshot()).toEqual({ a: { b: 1 } })
+    const duplicates = new JsonStream()
+    duplicates.push('{"a":{"b":1},"a":{"c":[2,')
+    expect(duplicates.snapshot()).toEqual({ a: { b: 1 } })
     expect(stream.snapshot()).toBe(stream.snapshot())
   })
 })

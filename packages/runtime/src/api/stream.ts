@@ -1,7 +1,6 @@
 import type { ReadEntry, StreamInfo, StreamManager } from '@millrace/log'
-import { mustStop } from '@millrace/log/internal'
+import { MAX_TIMER_MS, mustStop } from '@millrace/log/internal'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { checkObject } from '../error/check-object.ts'
 import { withLog } from '../session/log-errors.ts'
 import { cancelledError, type RunLocation } from './run-location.ts'

@@ -1,5 +1,5 @@
 // Decides whether a call needs approval: before the call is logged, so that no driver can run it meanwhile, and again
-// by a driver that runs it later.
+// by a driver that runs it later. `api/answer.ts` checks and refuses the answers of people.
 
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'

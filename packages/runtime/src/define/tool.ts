@@ -1,5 +1,5 @@
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { Json, JsonObject } from '@millrace/protocol'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { checkKeys, checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Jsonified } from '../schema/json.ts'

@@ -6,7 +6,7 @@ import { expectOneEnd, LEASE_MS, textOf, VirtualCluster } from './virtual-cluste
 const SESSION = 's'
 const RUN = 'r1'
 
-const clerkAt = (version: string) => (timers: ProcessTimers) => [
+const agentsOfVersion = (version: string) => (timers: ProcessTimers) => [
   agent({
     name: 'clerk',
     version,
@@ -37,14 +37,14 @@ function setUp() {
 test('a request without a matching program is blocked, can be cancelled, and runs when a worker has the program', async () => {
   const { cluster, server, start } = setUp()
   await start()
-  const other = cluster.process(clerkAt('2'))
+  const other = cluster.process(agentsOfVersion('2'))
   expect(await server.runtime.status(SESSION)).toEqual({ status: 'waiting' })
   await cluster.clock.advance(2500)
   expect(await server.runtime.status(SESSION)).toEqual(BLOCKED)
   expect(other.connection.watches).toBe(0)
   await start({ runId: 'r2', whenBusy: 'queue' })
   expect(await server.runtime.stop(SESSION, 'r2')).toBe(true)
-  cluster.process(clerkAt('1'))
+  cluster.process(agentsOfVersion('1'))
   expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
   expect(textOf(await cluster.view(SESSION), RUN)).toBe('I am 1 now')
   expect(await server.runtime.status(SESSION)).toEqual({ status: 'idle' })
@@ -54,17 +54,17 @@ test('a request without a matching program is blocked, can be cancelled, and run
 test('a deploy without the program blocks a waiting run, which continues when the program is back', async () => {
   const { cluster, server, start } = setUp()
   await start()
-  const owner = cluster.process(clerkAt('1'))
+  const owner = cluster.process(agentsOfVersion('1'))
   await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   owner.kill()
-  const deployed = cluster.process(clerkAt('2'))
+  const deployed = cluster.process(agentsOfVersion('2'))
   await cluster.clock.advance(LEASE_MS + 2500)
   expect(await server.runtime.status(SESSION)).toEqual(BLOCKED)
   const { head } = (await cluster.manager.getInfo(SESSION)) ?? {}
   await cluster.clock.advance(60_000)
   expect((await cluster.manager.getInfo(SESSION))?.head).toBe(head)
   expect(deployed.logged).toEqual([])
-  cluster.process(clerkAt('1'))
+  cluster.process(agentsOfVersion('1'))
   expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
   expect(textOf(await cluster.view(SESSION), RUN)).toBe('I am 1 now')
 })
@@ -72,11 +72,11 @@ test('a deploy without the program blocks a waiting run, which continues when th
 test('any driver stops a blocked run, keeps its content, and the next request runs', async () => {
   const { cluster, server, start } = setUp()
   await start()
-  const owner = cluster.process(clerkAt('1'))
+  const owner = cluster.process(agentsOfVersion('1'))
   await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   owner.kill()
   await start({ runId: 'r2', version: '2', whenBusy: 'queue' })
-  const deployed = cluster.process(clerkAt('2'))
+  const deployed = cluster.process(agentsOfVersion('2'))
   await cluster.clock.advance(LEASE_MS + 2500)
   expect(await server.runtime.stop(SESSION, RUN)).toBe(true)
   expect(await cluster.waitForEnd(SESSION, RUN)).toBe('interrupted')
@@ -92,7 +92,7 @@ test('a blocked run stays unchanged if its stop is withdrawn just before it ends
   for (let n = 1; n <= 12; n++) {
     const { cluster, server, start } = setUp()
     await start()
-    const owner = cluster.process(clerkAt('1'))
+    const owner = cluster.process(agentsOfVersion('1'))
     await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
     owner.kill()
     await cluster.clock.advance(LEASE_MS + 1000)
@@ -103,7 +103,7 @@ test('a blocked run stays unchanged if its stop is withdrawn just before it ends
       input: 'Hello',
       whenBusy: 'interrupt-previous',
     })
-    const deployed = cluster.process(clerkAt('2'))
+    const deployed = cluster.process(agentsOfVersion('2'))
     let calls = 0
     deployed.connection.before = async () => {
       if (++calls === n) await server.runtime.stop(SESSION, 'r2')
@@ -114,7 +114,7 @@ test('a blocked run stays unchanged if its stop is withdrawn just before it ends
     else expect(ticket?.run?.runId).toBe(RUN)
     expect(textOf(await cluster.view(SESSION), RUN)).toBe('I')
     expect(deployed.logged).toEqual([])
-    cluster.process(clerkAt('1'))
+    cluster.process(agentsOfVersion('1'))
     if (ticket?.run) expect(await cluster.waitForEnd(SESSION, RUN)).toBe('completed')
   }
 })
@@ -122,7 +122,7 @@ test('a blocked run stays unchanged if its stop is withdrawn just before it ends
 test('a process without programs stops runs', async () => {
   const { cluster, server, start } = setUp()
   await start()
-  const owner = cluster.process(clerkAt('1'))
+  const owner = cluster.process(agentsOfVersion('1'))
   await cluster.waitForEntry(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   owner.kill()
   cluster.process((): Agent[] => [])

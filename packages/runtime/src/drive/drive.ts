@@ -1,18 +1,17 @@
 // One drive of a run by one writer: it starts or takes over the run, executes it, and ends it or hands it over.
 
 import { LogError, type StreamManager, type Ticket, type Timers, type Writer } from '@millrace/log'
-import { type BatchLike, mustStop, stopStatus } from '@millrace/log/internal'
+import { type BatchLike, MAX_TIMER_MS, mustStop, stopStatus } from '@millrace/log/internal'
 import type { Chunk, Json } from '@millrace/protocol'
 import type { Backoff } from '@millrace/protocol/retry'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { Signal } from '../async/signal.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import type { Agent } from '../define/agent.ts'
 import { type Program, workflowOf } from '../define/program.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
 import { runAgent } from '../execute/agent/run-agent.ts'
-import { cutItems } from '../execute/cut-answer-error.ts'
 import type { ExecutionResult, Executor } from '../execute/executor.ts'
+import { incompleteAnswerItems } from '../execute/incomplete-answer-error.ts'
 import { agentOutput } from '../execute/output-stream.ts'
 import { type AgentExecution, checkpointOf, type ProgramExecution } from '../execute/program-execution.ts'
 import { unfinishedObjectEntries } from '../execute/replay/cleanup.ts'
@@ -416,7 +415,7 @@ export class Drive {
         ...unfinishedObjectEntries(session, writer, failure.code),
         ...subAgentEnds(session, writer, 'interrupted'),
       ]
-      return [...cutItems(error), ...openEnds, ...failedEnd(failure, checkpointId)]
+      return [...incompleteAnswerItems(error), ...openEnds, ...failedEnd(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
   }

@@ -1,5 +1,5 @@
 import { systemTimers, type Timers } from '@millrace/log'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import { ValidationError } from '../error/error.ts'
 
 /** Drives the sessions of one store. The engine calls it. */

@@ -3,6 +3,7 @@
 
 import { LogError, type LogStore, type OldestStream, type StreamManager, type Timers } from '@millrace/log'
 import { isAtRest } from '@millrace/log/internal'
+import { backoffMs } from '@millrace/protocol/retry'
 import { checkKeys, checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -87,8 +88,9 @@ export class RetentionSweep {
       () => {
         const startedAt = timers.now()
         this.#pass = this.#run().then(() => {
-          const interval = PASS_INTERVAL_MS * (1 + Math.random() / 2) * 2 ** this.#failedPasses
-          this.#schedule(Math.max(0, Math.min(interval, MAX_PASS_BACKOFF_MS) - (timers.now() - startedAt)))
+          const firstMs = PASS_INTERVAL_MS * (1 + Math.random() / 2)
+          const intervalMs = backoffMs({ firstMs, longestMs: MAX_PASS_BACKOFF_MS }, this.#failedPasses)
+          this.#schedule(Math.max(0, intervalMs - (timers.now() - startedAt)))
         })
       },
       true,

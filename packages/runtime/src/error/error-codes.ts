@@ -160,14 +160,14 @@ export const CLIENT_TOOL_ERROR_CODES = [
 ] as const
 
 /** The codes of an answer that was cut off at a limit. What was said is kept. */
-const CUT_ANSWER_CODES: ReadonlySet<string> = new Set([
+const INCOMPLETE_ANSWER_CODES: ReadonlySet<string> = new Set([
   errorCodes.budgetAnswer,
   errorCodes.budgetBytes,
   errorCodes.budgetTokens,
 ])
 
 /** Whether a failure may have cut an answer off at a limit. */
-export const isCutAnswer = ({ code }: { readonly code: string }): boolean => CUT_ANSWER_CODES.has(code)
+export const isIncompleteAnswer = ({ code }: { readonly code: string }): boolean => INCOMPLETE_ANSWER_CODES.has(code)
 
 /** The category of a code: its part before the first underscore. */
 export const categoryOf = (code: string): string => code.split('_', 1)[0] as string

@@ -1,5 +1,5 @@
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import type { Tool } from '../define/tool.ts'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'

@@ -1,5 +1,6 @@
 // The connection to one server. The next call reopens a lost connection. Every wait has a timeout.
 
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import {
   Client,
   type jsonSchemaValidator,
@@ -7,7 +8,6 @@ import {
   type Transport,
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import { ToolError } from '../error/error.ts'
 import type { McpEndpoint } from './endpoint.ts'

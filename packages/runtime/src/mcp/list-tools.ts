@@ -1,8 +1,9 @@
 // Lists the tools of a server. An invalid tool is skipped and reported; the others stay usable.
 
 import { setImmediate } from 'node:timers/promises'
+import { MAX_TIMER_MS } from '@millrace/log/internal'
+import { isObject } from '@millrace/protocol/internal'
 import type { Client } from '@modelcontextprotocol/client'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { ToolError } from '../error/error.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
 import { type ServerChecks, serverSchema } from './server-schema.ts'
@@ -161,7 +162,7 @@ async function toListedTool(
 }
 
 function objectOf(value: unknown, label: string): JsonSchema {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonSchema
+  if (isObject(value)) return value as JsonSchema
   throw new ToolError(`${label} is not an object`)
 }
 

@@ -1,8 +1,8 @@
 // A tool whose calls an MCP server executes.
 
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { Json } from '@millrace/protocol'
 import type { CallToolResult, Tool as SdkTool } from '@modelcontextprotocol/client'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { type Tool, tool } from '../define/tool.ts'
 import { ToolError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'

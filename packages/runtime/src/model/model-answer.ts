@@ -10,7 +10,7 @@ import { ProviderError } from '../error/error.ts'
 import { isAccepted, logErrorCode } from '../error/log-error-code.ts'
 import { jsonLength } from '../schema/json.ts'
 import { boundedMetadata, metadataOf, writeWithMetadata } from './provider-metadata.ts'
-import { type AnswerTool, type RequestedCall, ToolCalls } from './tool-calls.ts'
+import { type AnswerTool, type RequestedCall, ToolCalls, type ToolCallsOptions } from './tool-calls.ts'
 import { anthropicStartUsage, finishReasonOf, usageOf } from './usage.ts'
 
 /** Receives the text of an answer that is a JSON document. */
@@ -18,23 +18,9 @@ interface TextSink {
   push(delta: string): Iterable<Chunk>
 }
 
-export interface ModelAnswerOptions<Tool extends AnswerTool = AnswerTool> {
-  readonly step: number
+export interface ModelAnswerOptions<Tool extends AnswerTool = AnswerTool> extends Omit<ToolCallsOptions<Tool>, 'warn'> {
   /** Prefix of part ids, if several answers write to the same message. Then no message metadata is written. */
   readonly prefix?: string | undefined
-  readonly tools: ReadonlyMap<string, Tool>
-  /** Whether the session has a call with this id. */
-  isTaken(toolCallId: string): boolean
-  /** Reserves an id for a call. Returns false if the session has a call with it, or another lane reserved it. */
-  reserve(toolCallId: string): boolean
-  /** Maximum length of a provider's call id, in characters. A longer one is replaced. */
-  readonly maxIdLength: number
-  /** Number of rewinds of the session. */
-  readonly rewinds: number
-  /** Writes a draft chunk. Its promise applies backpressure. */
-  write(chunk: Chunk): PromiseLike<void>
-  /** Whether the log accepts these chunks in one commit. */
-  fits(chunks: readonly Chunk[]): boolean
   /** Receives the text instead of a text part. */
   readonly sink?: TextSink | undefined
 }

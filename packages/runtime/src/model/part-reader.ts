@@ -2,7 +2,7 @@
 
 import type { LanguageModelV4StreamPart, LanguageModelV4StreamResult } from '@ai-sdk/provider'
 import type { Timers } from '@millrace/log'
-import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import { BudgetError, ProviderError } from '../error/error.ts'
 import { jsonSizeAtLeast } from '../schema/json-size.ts'

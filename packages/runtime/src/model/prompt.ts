@@ -11,6 +11,7 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import type { Json, Message, Part, ToolPart } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { PROVIDER_CONTENT } from './model-answer.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
@@ -140,9 +141,8 @@ const toolNameOf = ({ toolName }: ToolPart): { toolName: string } => ({
 
 /** Wraps an input that is not an object, which providers reject. Only a rejected call can have one. */
 function inputOf({ input = {}, state, code }: ToolPart): Json {
-  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   const isRejected = state === 'output-error' && (code === undefined || code === 'interrupted')
-  return isObject || !isRejected ? input : { input }
+  return isObject(input) || !isRejected ? input : { input }
 }
 
 function resultOf(part: ToolPart): LanguageModelV4ToolResultPart[] {

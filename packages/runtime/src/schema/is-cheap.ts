@@ -1,5 +1,12 @@
 import { isObject } from '@millrace/protocol/internal'
-import { type Keywords, SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
+import {
+  COMPARED_KEYWORDS,
+  type Keywords,
+  SUBSCHEMA_KEYWORDS,
+  SUBSCHEMA_LIST_KEYWORDS,
+  SUBSCHEMA_MAP_KEYWORDS,
+  VALUE_KEYWORDS,
+} from './keywords.ts'
 import type { SchemaCheck } from './perform-check.ts'
 
 /** Maximum cost of a check in the thread of the caller: a few milliseconds. */
@@ -7,27 +14,6 @@ const MAX_CHEAP_COST = 20_000
 
 /** Characters that cost as much as one value. */
 const CHARACTERS_PER_COST = 32
-
-/** Keywords whose value is compared with the checked value. */
-const COMPARED_KEYWORDS: Keywords = new Set([
-  'const',
-  'enum',
-  'exclusiveMaximum',
-  'exclusiveMinimum',
-  'maxContains',
-  'maxItems',
-  'maxLength',
-  'maxProperties',
-  'maximum',
-  'minContains',
-  'minItems',
-  'minLength',
-  'minProperties',
-  'minimum',
-  'multipleOf',
-  'required',
-  'type',
-])
 
 /** Keywords that validation ignores. */
 const ANNOTATION_KEYWORDS: Keywords = new Set([
@@ -88,7 +74,7 @@ class SchemaCost {
         if (Array.isArray(subschema)) this.total += costOf(subschema, this.#max)
         else this.addSchema(subschema)
       }
-    } else if (COMPARED_KEYWORDS.has(keyword)) this.total += costOf(value, this.#max)
+    } else if (VALUE_KEYWORDS.has(keyword) || COMPARED_KEYWORDS.has(keyword)) this.total += costOf(value, this.#max)
     else if (!ANNOTATION_KEYWORDS.has(keyword)) this.#hasExpensiveKeyword = true
   }
 }

@@ -1,4 +1,4 @@
-// The keywords of JSON Schema that contain subschemas.
+// The keywords of JSON Schema that contain subschemas or values to compare with.
 
 export type Keywords = ReadonlySet<string>
 
@@ -26,4 +26,25 @@ export const SUBSCHEMA_MAP_KEYWORDS: Keywords = new Set([
   'dependentRequired',
   'dependentSchemas',
   'properties',
+])
+
+/** Keywords whose value is any JSON, with which the checked value is compared. */
+export const VALUE_KEYWORDS: Keywords = new Set(['const', 'enum'])
+/** Keywords whose value is a number, a text or an array of texts, with which the checked value is compared. */
+export const COMPARED_KEYWORDS: Keywords = new Set([
+  'exclusiveMaximum',
+  'exclusiveMinimum',
+  'maxContains',
+  'maxItems',
+  'maxLength',
+  'maxProperties',
+  'maximum',
+  'minContains',
+  'minItems',
+  'minLength',
+  'minProperties',
+  'minimum',
+  'multipleOf',
+  'required',
+  'type',
 ])

@@ -4,7 +4,14 @@
 
 import { isObject } from '@millrace/protocol/internal'
 import { ValidationError } from '../error/error.ts'
-import { type Keywords, SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
+import {
+  COMPARED_KEYWORDS,
+  type Keywords,
+  SUBSCHEMA_KEYWORDS,
+  SUBSCHEMA_LIST_KEYWORDS,
+  SUBSCHEMA_MAP_KEYWORDS,
+  VALUE_KEYWORDS,
+} from './keywords.ts'
 import type { JsonSchema } from './schema.ts'
 
 /** Keywords that are removed: regular expressions and pairwise comparisons. */
@@ -19,8 +26,6 @@ const CONTRAVARIANT_KEYWORDS: Keywords = new Set([
   'unevaluatedItems',
   'unevaluatedProperties',
 ])
-/** Keywords whose value is any JSON. */
-const VALUE_KEYWORDS: Keywords = new Set(['const', 'enum'])
 /** Keywords whose value is a number, a text, a boolean or an array of them. */
 const PLAIN_KEYWORDS: Keywords = new Set([
   '$anchor',
@@ -31,21 +36,7 @@ const PLAIN_KEYWORDS: Keywords = new Set([
   '$recursiveRef',
   '$ref',
   '$schema',
-  'exclusiveMaximum',
-  'exclusiveMinimum',
-  'maxContains',
-  'maxItems',
-  'maxLength',
-  'maxProperties',
-  'maximum',
-  'minContains',
-  'minItems',
-  'minLength',
-  'minProperties',
-  'minimum',
-  'multipleOf',
-  'required',
-  'type',
+  ...COMPARED_KEYWORDS,
 ])
 
 export interface RelaxedSchema {

@@ -34,7 +34,7 @@ function schemaWorker({ start = startSchemaWorker, ...options }: SchemaWorkerOpt
 }
 
 /** Starts a thread with other code the first time, and the real one from then on. */
-function firstly(code: string): NonNullable<SchemaWorkerOptions['start']> {
+function startFirstWith(code: string): NonNullable<SchemaWorkerOptions['start']> {
   let starts = 0
   return memoryMib => (starts++ === 0 ? new Worker(code, { eval: true }) : startSchemaWorker(memoryMib))
 }
@@ -90,7 +90,7 @@ test('keeps this thread free during checks that take long', async () => {
 })
 
 test('terminates and replaces a thread that does not abort its check', async () => {
-  const { run, threads } = schemaWorker({ start: firstly(`${REPORT_START} for (;;);`) })
+  const { run, threads } = schemaWorker({ start: startFirstWith(`${REPORT_START} for (;;);`) })
   const stuck = run(GOOD, { timeoutMs: 1 })
   const next = run(GOOD, { timeoutMs: 1000 })
   expect(await stuck).toEqual({ failure: 'it cannot be checked within 1 ms' })
@@ -99,7 +99,7 @@ test('terminates and replaces a thread that does not abort its check', async () 
 })
 
 test('repeats a check whose thread was killed', async () => {
-  const { run, threads } = schemaWorker({ start: firstly(`${REPORT_START} process.exit()`) })
+  const { run, threads } = schemaWorker({ start: startFirstWith(`${REPORT_START} process.exit()`) })
   expect(await run(GOOD)).toEqual(VALID)
   await threads[1]?.terminate()
   // A thread that ended without a check is replaced too.
@@ -108,8 +108,8 @@ test('repeats a check whose thread was killed', async () => {
 })
 
 test('fails a check during which two threads end, and performs the next one', async () => {
-  const first = firstly(`${REPORT_START} process.exit()`)
-  const second = firstly(`${REPORT_START} process.exit()`)
+  const first = startFirstWith(`${REPORT_START} process.exit()`)
+  const second = startFirstWith(`${REPORT_START} process.exit()`)
   let starts = 0
   const { run } = schemaWorker({ start: memoryMib => (starts++ === 0 ? first : second)(memoryMib) })
   const failed = run(GOOD)

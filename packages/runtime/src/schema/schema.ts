@@ -1,6 +1,7 @@
 // Schemas are Standard Schemas, such as those of zod, valibot and arktype. Their JSON Schema, which goes to the model, comes
 // from the same object if the library supports it.
 
+import { isObject } from '@millrace/protocol/internal'
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
@@ -63,7 +64,7 @@ export function checkSchema(schema: unknown, label: string): asserts schema is S
 export function jsonSchemaOf(schema: Schema, label: string, override?: JsonSchema): JsonSchema {
   checkSchema(schema, label)
   if (override !== undefined) {
-    if (typeof override === 'object' && override !== null && !Array.isArray(override)) return override
+    if (isObject(override)) return override
     throw new ValidationError(`${label}: jsonSchema: expected an object, found ${describeType(override)}`)
   }
   const { jsonSchema, vendor } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>

@@ -1,4 +1,5 @@
 import type { LogStore, Timers } from '@millrace/log'
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { Agent, RuntimeOptions, Workflow } from '@millrace/runtime'
 import type { Authorize } from '../auth/authorize.ts'
 import type { CreateContext } from '../auth/context.ts'
@@ -60,9 +61,6 @@ export function settingsOf({ limits, stream, basePath = '' }: MillraceOptions, t
   }
 }
 
-/** Maximum delay of a timer, in ms, and of every other number that counts no bytes. */
-const MAX_DELAY = 2 ** 31 - 1
-
 function numbersOf<T extends Record<keyof T, number>>(
   option: string,
   defaults: T,
@@ -72,7 +70,8 @@ function numbersOf<T extends Record<keyof T, number>>(
   for (const [name, value] of Object.entries(values) as [keyof T & string, unknown][]) {
     if (!Object.hasOwn(defaults, name)) throw new TypeError(`${option}.${name}: unknown option: remove it`)
     const minimum = minimums[name] ?? 0
-    const maximum = name.endsWith('Bytes') ? Number.MAX_SAFE_INTEGER : MAX_DELAY
+    // The other numbers are delays, and counts for which the same maximum is enough.
+    const maximum = name.endsWith('Bytes') ? Number.MAX_SAFE_INTEGER : MAX_TIMER_MS
     if (Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum) continue
     throw new TypeError(
       `${option}.${name}: expected a whole number from ${minimum} to ${maximum}, found ${String(value)}`,

@@ -28,7 +28,7 @@ const keyOf = ({ method, path }: Route) => `${method} ${path}`
 const QUALIFIER = new RegExp(qualifiedId('ann', '').slice(1))
 
 /** Sessions of bob with all ids. */
-async function squat(testServer: TwoUserServer): Promise<void> {
+async function takeAllIds(testServer: TwoUserServer): Promise<void> {
   for (const id of IDS) await testServer.run(id, { agent: 'echo', input: 'This is mine' }, 'bob')
 }
 
@@ -79,7 +79,7 @@ describe('requests in sessions whose ids another owner uses, too', () => {
     for (const kind of ['alone', 'beside'] as const) {
       const testServer = new TwoUserServer()
       servers.push(testServer)
-      if (kind === 'beside') await squat(testServer)
+      if (kind === 'beside') await takeAllIds(testServer)
       const before = kind === 'beside' ? await contentOf(testServer.store, 'bob') : ''
       const valid = validRequests(await prepareSessions(testServer))
       for (const [key, request] of Object.entries(valid)) {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Backoff, backoffMs } from '@millrace/protocol/retry'
 import type pg from 'pg'
 import { LogError } from '../../store/log-error.ts'
 import { failureOf, isConflict, isMissing, isUnprepared } from './failure.ts'
@@ -8,7 +9,8 @@ import { isCurrent, migrate, type Run } from './migrations.ts'
 
 const MIGRATION_TIMEOUT_MS = 120_000
 const MAX_TRIES = 6
-const RETRY_DELAY_MS = 10
+/** Delays after conflicting transactions. With full jitter, so that they do not conflict again. */
+const CONFLICT_BACKOFF: Backoff = { firstMs: 10, longestMs: 320 }
 
 type Rows = readonly (readonly unknown[])[]
 
@@ -102,7 +104,7 @@ export class Database {
       } catch (error) {
         if (tries === MAX_TRIES) throw error
         if (name !== undefined && isUnprepared(error)) this.#canPrepare = false
-        else if (isConflict(error)) await pause(Math.random() * RETRY_DELAY_MS * 2 ** tries)
+        else if (isConflict(error)) await pause(Math.random() * backoffMs(CONFLICT_BACKOFF, tries))
         else throw error
       }
     }

@@ -24,6 +24,7 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
+import { MAX_TIMER_MS } from '../../store/timers.ts'
 import { AppendQueue } from './append-queue.ts'
 import { Database, type PostgresDriver } from './database.ts'
 import { postgresHeartbeat } from './heartbeat.ts'
@@ -43,7 +44,6 @@ const PROBE_BYTES = 8 * 1024
 const DEFAULT_SCHEMA = 'millrace'
 const DEFAULT_POOL_SIZE = 10
 const DEFAULT_TIMEOUT_MS = 30_000
-const MAX_TIMEOUT_MS = 2 ** 31 - 1
 const CONNECT_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 10_000
 const MAX_SCHEMA_BYTES = 63
@@ -117,8 +117,8 @@ export function createPostgresStore(driver: PostgresDriver, options: PostgresOpt
       `schema: expected a name of 1 to ${MAX_SCHEMA_BYTES} bytes without NUL, found ${JSON.stringify(schema)}`,
     )
   }
-  if (!(timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS)) {
-    throw new LogError('invalid', `timeoutMs: expected 1 to ${MAX_TIMEOUT_MS} milliseconds, found ${timeoutMs}`)
+  if (!(timeoutMs >= 1 && timeoutMs <= MAX_TIMER_MS)) {
+    throw new LogError('invalid', `timeoutMs: expected 1 to ${MAX_TIMER_MS} milliseconds, found ${timeoutMs}`)
   }
   const pool = 'pool' in options ? options.pool : undefined
   const config = 'pool' in options ? options.pool.options : configOf(driver, options.url, timeoutMs, options.poolSize)

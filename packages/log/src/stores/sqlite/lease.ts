@@ -13,7 +13,7 @@ const LEASE = `s.epoch, s.until, ${TTL}`
 const DUE = `
 SELECT s.name, ${LEASE} FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
 WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
-const LEASED = `
+const LEASES_BETWEEN = `
 SELECT name, epoch, until, ttl FROM (
   SELECT s.name AS name, s.owner AS owner, s.epoch AS epoch, s.until AS until, ${TTL} AS ttl
   FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
@@ -22,8 +22,8 @@ SELECT name, epoch, until, ttl FROM (
 
 /** Leases that end later than this are not observed yet, in ms. The default lease is not longer. */
 const OBSERVED_AHEAD_MS = 30_000
-/** Maximum number of logs with an expired lease, and of those with a live one, that a call of `due` looks at. */
-const MAX_LOOKED_AT = 1000
+/** Maximum number of logs with an expired lease, and of those with a live one, that a call of `due` observes. */
+const MAX_OBSERVED_PER_CALL = 1000
 
 type LeaseColumns = [epoch: string | null, until: number | null, ttlMs: number | null]
 
@@ -104,7 +104,7 @@ export function due(
   const programsJson = JSON.stringify([null, ...new Set(programs)])
   const rows = Array.from(file.rows<Row>(DUE, programsJson, now, Math.min(limit, 0xffff_ffff)))
   const leasedBetween = (from: number, to: number) =>
-    Array.from(file.rows<Row>(LEASED, programsJson, from, to, MAX_LOOKED_AT))
+    Array.from(file.rows<Row>(LEASES_BETWEEN, programsJson, from, to, MAX_OBSERVED_PER_CALL))
   // Expired leases beyond the limit are observed, too. Otherwise each page of a dead process's logs would wait for a lease.
   const expired = rows.length < limit ? [] : leasedBetween(-1, now)
   const live = leasedBetween(now, now + OBSERVED_AHEAD_MS)

@@ -94,7 +94,7 @@ async function readPieces(actor: Actor, memory: ReaderMemory): Promise<void> {
     internal: kind === 'whole' || kind === 'merged',
     includeDiscarded: kind === 'whole' || kind === 'merged' || kind === 'run',
     merge: kind === 'merged',
-    ...(kind === 'thrown' && { onCut: 'throw' }),
+    ...(kind === 'thrown' && { onRetraction: 'throw' }),
     ...(runId !== undefined && { runId }),
   })
   try {
@@ -142,8 +142,8 @@ function checkPiece(world: World, memory: ReaderMemory, batch: ReadBatch): void 
   const all = log.entries.slice(after, sequence)
   if (kind === 'whole' || kind === 'run' || kind === 'entries') {
     // Transient entries need not reach later readers.
-    const lasting = (list: readonly Entry[]) => list.filter(({ chunk }) => !('transient' in chunk))
-    const [actual, expected] = [lasting(entries), lasting(all.filter(entry => isVisible(memory, entry)))]
+    const persistent = (list: readonly Entry[]) => list.filter(({ chunk }) => !('transient' in chunk))
+    const [actual, expected] = [persistent(entries), persistent(all.filter(entry => isVisible(memory, entry)))]
     world.check(
       same(actual, expected),
       'law 2',

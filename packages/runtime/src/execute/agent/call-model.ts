@@ -22,7 +22,7 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
-import { CutAnswerError } from '../cut-answer-error.ts'
+import { IncompleteAnswerError } from '../incomplete-answer-error.ts'
 import { outputInvalid, outputProblem } from '../output-stream.ts'
 import { type AgentExecution, type CompletedModelCall, contextOf, maxCallIdLength } from '../program-execution.ts'
 import { allowanceFor } from './budgets.ts'
@@ -131,8 +131,8 @@ export async function callModel(
         span?.end(error)
         logger.warn('a model’s answer was cut off', { runId, step, attempt, code: error.code, cause: error })
         if (!isStarted) throw error
-        await writeCutUsage(lane, answer, reader.estimatedTokens)
-        throw new CutAnswerError(error, outputsIn(answer, lane))
+        await writeIncompleteUsage(lane, answer, reader.estimatedTokens)
+        throw new IncompleteAnswerError(error, outputsIn(answer, lane))
       }
       const refusal = logErrorCode(error)
       const isTooLarge = refusal === 'too-large' && output !== undefined
@@ -268,7 +268,7 @@ function finishOf({ usage, finishReason, warnings, providerMetadata }: ModelAnsw
  * Writes the usage of an answer that was cut off. Providers charge for it, so it counts as reported so far, or else by
  * the estimate.
  */
-async function writeCutUsage(lane: Lane, { usage }: ModelAnswer, estimatedTokens: number): Promise<void> {
+async function writeIncompleteUsage(lane: Lane, { usage }: ModelAnswer, estimatedTokens: number): Promise<void> {
   const { totalTokens, ...counts } = usage ?? {}
   const outputTokens = Math.max(counts.outputTokens ?? 0, estimatedTokens)
   await lane.write({ type: 'step-finish', usage: { ...counts, outputTokens }, finishReason: 'length' }).appended

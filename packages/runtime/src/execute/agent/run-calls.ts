@@ -1,7 +1,7 @@
 // Executes the open calls of a step: some in parallel, while others wait for an answer and continue when it arrives.
 
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { ToolPart } from '@millrace/protocol'
-import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import type { Callable } from '../../define/tool.ts'
 import { currentPosition } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'

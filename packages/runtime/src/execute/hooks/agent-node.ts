@@ -1,7 +1,7 @@
 // Runs an agent as a node of a workflow: on a lane of the node, in the workflow's message, with the agent's own limits.
 
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { Json } from '@millrace/protocol'
-import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import type { Agent } from '../../define/agent.ts'
 import { BudgetError, MillraceError } from '../../error/error.ts'
 import { outputFields } from '../output-fields.ts'

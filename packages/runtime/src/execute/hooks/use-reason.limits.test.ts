@@ -43,7 +43,7 @@ test('a node that catches the error continues, and the text is kept', async () =
   expect(texts).toContainEqual(expect.objectContaining({ text: 'after', state: 'done' }))
 })
 
-test('a node that is retried starts without the text of the cut answer', async () => {
+test('a node that is retried starts without the text of the incomplete answer', async () => {
   const { model } = endless()
   let attempts = 0
   const node = async () => {

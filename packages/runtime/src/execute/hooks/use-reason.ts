@@ -4,7 +4,7 @@ import { type BatchItem, LogError } from '@millrace/log'
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { AnyTool } from '../../define/tool.ts'
 import { MillraceError } from '../../error/error.ts'
-import { isCutAnswer } from '../../error/error-codes.ts'
+import { isIncompleteAnswer } from '../../error/error-codes.ts'
 import { logErrorCode } from '../../error/log-error-code.ts'
 import type { Schema } from '../../schema/schema.ts'
 import type { OutputSettings, StructuredIdentity } from '../output-stream.ts'
@@ -178,7 +178,7 @@ function firstPass(
   })
 }
 
-/** Discards the draft of a failed call, unless it is the text of a cut answer. Returns the error to log. */
+/** Discards the draft of a failed call, unless it is the text of an incomplete answer. Returns the error to log. */
 async function cleanUpFailure(
   call: HookCall,
   { abortSignal, structured }: ReasonPlan,
@@ -195,7 +195,7 @@ async function cleanUpFailure(
     : error
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
   // The run fails with it, unless the node catches the error. Then the draft stays until the end of the run.
-  if (isCutAnswer({ code }) && structured === undefined) return failure
+  if (isIncompleteAnswer({ code }) && structured === undefined) return failure
   await execution.usage.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })
   await cleanUpHook(call, code)
   await work.session.current()

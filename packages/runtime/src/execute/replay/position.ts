@@ -195,16 +195,16 @@ function joinOf(position: WorkflowPosition, path: BranchPath): string | undefine
 }
 
 function replaceBranch(
-  line: OpenBranch | FinishedBranch,
-  path: BranchPath,
   branch: OpenBranch | FinishedBranch,
+  path: BranchPath,
+  replacement: OpenBranch | FinishedBranch,
 ): OpenBranch {
   const [head, ...rest] = path
-  if (head === undefined) return branch as OpenBranch
-  if (!isFork(line)) throw new MillraceError('internal_error', `there is no branch ${head} here`)
-  const inner = line.branches[head] as OpenBranch | FinishedBranch
+  if (head === undefined) return replacement as OpenBranch
+  if (!isFork(branch)) throw new MillraceError('internal_error', `there is no branch ${head} here`)
+  const inner = branch.branches[head] as OpenBranch | FinishedBranch
   return {
-    ...line,
-    branches: { ...line.branches, [head]: rest.length === 0 ? branch : replaceBranch(inner, rest, branch) },
+    ...branch,
+    branches: { ...branch.branches, [head]: rest.length === 0 ? replacement : replaceBranch(inner, rest, replacement) },
   } as OpenBranch
 }

@@ -1,6 +1,6 @@
 // Schedules the hooks of one execution: which may start, which run or wait, and in which order their callers are answered.
 
-import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { ProgramExecution } from '../program-execution.ts'
 
 /** Why a hook does not continue in this process: it waits for answers until a deadline, or another process continues it. */

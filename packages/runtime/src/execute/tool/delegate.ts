@@ -2,9 +2,9 @@
 // the outcome of the call.
 
 import { type BatchItem, type Lane, LogError } from '@millrace/log'
+import { MAX_TIMER_MS } from '@millrace/log/internal'
 import type { Chunk, Json, Message } from '@millrace/protocol'
 import { excerpt } from '@millrace/protocol/internal'
-import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Program } from '../../define/program.ts'
 import type { SubAgent } from '../../define/sub-agent.ts'
@@ -13,8 +13,8 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { ToolCallTelemetry } from '../../telemetry/tool-span.ts'
-import { cutItems } from '../cut-answer-error.ts'
 import type { ExecutionResult, Halt } from '../executor.ts'
+import { incompleteAnswerItems } from '../incomplete-answer-error.ts'
 import { agentOutput } from '../output-stream.ts'
 import { type AgentExecution, callLane, checkpointOf, type ProgramExecution } from '../program-execution.ts'
 import { recordEnds } from '../record-scope.ts'
@@ -78,7 +78,7 @@ export async function delegate(
     const failure = failureOf(error)
     const { toolCallId } = settings.call
     work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId, code: failure.code, cause: error })
-    await commitEnd(settings, sub, cutItems(error), failure, failureOutcome(settings, failure), spans)
+    await commitEnd(settings, sub, incompleteAnswerItems(error), failure, failureOutcome(settings, failure), spans)
   } finally {
     cancelTime?.()
     work.signal.removeEventListener('abort', abort)

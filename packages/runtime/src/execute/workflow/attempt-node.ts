@@ -9,7 +9,7 @@ import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Node, NodeContext, NodeFailure, NodeResult } from '../../define/node.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
-import { isCutAnswer } from '../../error/error-codes.ts'
+import { isIncompleteAnswer } from '../../error/error-codes.ts'
 import { DEFAULT_BACKOFF } from '../../model/backoff.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { toJson } from '../../schema/json.ts'
@@ -222,8 +222,8 @@ async function handleFailure(
   logger.warn('a node failed', { runId, node: node.id, failures, code: failure.code, cause: failure.cause ?? failure })
   execution.telemetry.end('failed', failure)
   const isRetried = retry !== undefined && failures < retry.attempts && shouldRetry(execution, retry, error)
-  if (!isRetried && onError.mode === 'stop' && isCutAnswer(failure)) {
-    // The end of the run seals what the cut answer has said.
+  if (!isRetried && onError.mode === 'stop' && isIncompleteAnswer(failure)) {
+    // The end of the run seals the text of the incomplete answer.
     await execution.abortHooks()
     throw failure
   }

@@ -69,32 +69,32 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
   const isIn = (node: string, path: BranchPath) => branches.get(node)?.join('/') === path.join('/')
   let current: WorkflowPosition = { ...position, program, edges: graph.digest }
   const visit = (path: BranchPath): void => {
-    const line = branchAt(current, path)
-    if (line === undefined) return
-    if (isFork(line)) {
-      if (!nodes.has(line.join)) {
+    const branch = branchAt(current, path)
+    if (branch === undefined) return
+    if (isFork(branch)) {
+      if (!nodes.has(branch.join)) {
         throw changedError(
           label,
-          `the branches of the run join in ${line.join}, which does not exist any more: keep that node until these runs have ended`,
+          `the branches of the run join in ${branch.join}, which does not exist any more: keep that node until these runs have ended`,
         )
       }
-      const heads = Object.keys(line.branches)
-      const fork = graph.edges.find(({ join, to }) => join === line.join && to.length === heads.length)
+      const heads = Object.keys(branch.branches)
+      const fork = graph.edges.find(({ join, to }) => join === branch.join && to.length === heads.length)
       if (!heads.every(head => fork?.to.includes(head) && isIn(head, [...path, head]))) {
         throw changedError(
           label,
           `the run is in the branches ${heads.join(', ')}, and their fork does not exist any more: keep it until these runs have ended`,
         )
       }
-      for (const head of Object.keys(line.branches)) visit([...path, head])
+      for (const head of Object.keys(branch.branches)) visit([...path, head])
       return
     }
     const to = callMigration(label, migrate, {
-      node: line.node,
-      input: line.input ?? null,
+      node: branch.node,
+      input: branch.input ?? null,
       state: state.under('workflow:'),
     })
-    const node = to?.node ?? line.node
+    const node = to?.node ?? branch.node
     if (!nodes.has(node)) {
       const problem = to ? `it returned the node ${node}` : `it keeps the run in node ${node}`
       throw changedError(label, `${problem}, which does not exist`)
@@ -102,14 +102,14 @@ export function migratePosition(workflow: Workflow, position: WorkflowPosition, 
     const enclosing = branchAt(current, path.slice(0, -1))
     const isJoin = to !== undefined && path.length > 0 && enclosing && isFork(enclosing) && enclosing.join === node
     if (!isJoin && !isIn(node, path)) {
-      const problem = to ? `it returned the node ${node} for node ${line.node}` : `it keeps the run in node ${node}`
+      const problem = to ? `it returned the node ${node} for node ${branch.node}` : `it keeps the run in node ${node}`
       const head = path.at(-1)
       const where =
         head === undefined ? 'which is in a branch, but the run is in none' : `which is not in the branch ${head}`
       throw changedError(label, `${problem}, ${where}`)
     }
     if (to === undefined) return
-    replaced.push(line)
+    replaced.push(branch)
     current = positionAfterStep(current, path, { to: node, edge: '' }, to.input)
   }
   visit([])

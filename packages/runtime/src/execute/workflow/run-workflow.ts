@@ -383,8 +383,8 @@ class WorkflowRun {
     const main = this.#work.lane(step).origin
     let name = main.lane
     for (let depth = 0; depth < path.length; depth++) {
-      const line = branchAt(this.#position, path.slice(0, depth)) as { readonly fork: string }
-      name = `${name}/${line.fork}.${path[depth]}`
+      const { fork } = branchAt(this.#position, path.slice(0, depth)) as { readonly fork: string }
+      name = `${name}/${fork}.${path[depth]}`
     }
     return this.#work.writer.lane({ ...main, lane: name, node })
   }

@@ -57,11 +57,11 @@ describe('a file inside a message', () => {
 
   test('is an edit if its bytes differ, and another request under a run id', async () => {
     const { at, files } = await openFileServer()
-    const lookAt = (n: number) => messageWithFiles('u1', file(dataUrl(bytes(10, n))))
-    await at.runToEnd('s', requestWith(lookAt(1)), { runId: 'r1' })
-    expect(await at.refused('s', requestWith(lookAt(2)), { runId: 'r1' })).toBe('run_ended')
+    const messageWithImage = (n: number) => messageWithFiles('u1', file(dataUrl(bytes(10, n))))
+    await at.runToEnd('s', requestWith(messageWithImage(1)), { runId: 'r1' })
+    expect(await at.refused('s', requestWith(messageWithImage(2)), { runId: 'r1' })).toBe('run_ended')
     const before = (await files())[0]
-    const { run, action } = await at.takeTurn('s', requestWith(lookAt(2)))
+    const { run, action } = await at.takeTurn('s', requestWith(messageWithImage(2)))
     await run.result()
     expect(action).toBe('edit')
     expect(await files()).toHaveLength(1)

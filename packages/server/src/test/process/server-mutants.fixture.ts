@@ -1,7 +1,7 @@
 import { StreamManager } from '@millrace/log'
 import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, isDraftChunk } from '@millrace/protocol'
-import { Run } from '@millrace/runtime'
+import { Run } from '@millrace/runtime/internal'
 import { vi } from 'vitest'
 import { everyNth, type Mutant } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { Follower } from '../../stream/follower.ts'

@@ -7,7 +7,7 @@ const run = promisify(execFile)
 
 upgradeSuite({
   start: () => postgres({ settings: { fsync: 'off' } }),
-  async makeLater(url) {
+  async setLaterVersion(url) {
     await run('psql', [url, '-qc', 'insert into millrace.migrations (version) values (99)'])
   },
 })

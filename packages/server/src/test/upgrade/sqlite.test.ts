@@ -9,7 +9,7 @@ upgradeSuite({
     const folder = mkdtempSync(join(tmpdir(), 'millrace-upgrade-'))
     return { url: `sqlite:${join(folder, 'sessions.db')}`, stop: async () => rmSync(folder, { recursive: true }) }
   },
-  async makeLater(url) {
+  async setLaterVersion(url) {
     const file = new DatabaseSync(url.replace('sqlite:', ''))
     file.exec('PRAGMA user_version = 99')
     file.close()

@@ -14,7 +14,7 @@ export interface UpgradedStore {
   /** Starts an empty store. */
   start(): Promise<{ readonly url: string; readonly stop: () => Promise<void> }>
   /** Gives a store the version of a later release. Undefined for a store without a version. */
-  readonly makeLater?: (url: string) => Promise<void>
+  readonly setLaterVersion?: (url: string) => Promise<void>
 }
 
 /** The event of a server that listens. */
@@ -125,7 +125,7 @@ async function readUntil(server: Server, path: string, pattern: RegExp): Promise
 const APPROVAL = { kind: 'approval', id: 'approve::call-send', approved: true }
 
 /** The tests of a rolling deploy on a store. */
-export function upgradeSuite({ start: startStore, makeLater }: UpgradedStore): void {
+export function upgradeSuite({ start: startStore, setLaterVersion }: UpgradedStore): void {
   let url = ''
   let stop = async () => {}
 
@@ -236,9 +236,9 @@ export function upgradeSuite({ start: startStore, makeLater }: UpgradedStore): v
     expect(await texts(current, 'mine')).toEqual([...said, 'Alone', 'You said: Alone', 'Back', 'You said: Back'])
   })
 
-  if (makeLater === undefined) return
+  if (setLaterVersion === undefined) return
   test('refuses the store of a later release with a sentence', async () => {
-    await makeLater(url)
+    await setLaterVersion(url)
     await expect(start('new', url)).rejects.toThrow(/expected .*version 1 or older, found .*99: upgrade @millrace\/log/)
   })
 }

@@ -3,7 +3,7 @@
 import type { TextPart } from '@millrace/client'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { ChatProvider, useChat, useConnection, useMessage, useMessageIds } from '../index.ts'
+import { ChatProvider, useChat, useConnection, useMessage, useMessageIds } from '../../index.ts'
 
 declare global {
   interface Window {

@@ -2,7 +2,7 @@ import type { BatchItem } from '@millrace/log'
 import { BudgetError, MillraceError } from '../error/error.ts'
 
 /** An answer was cut off at a limit. The end of its agent seals the text that readers have. */
-export class CutAnswerError extends BudgetError {
+export class IncompleteAnswerError extends BudgetError {
   readonly #items: readonly BatchItem[]
 
   constructor({ code, message, cause }: BudgetError, items: readonly BatchItem[]) {
@@ -16,6 +16,6 @@ export class CutAnswerError extends BudgetError {
   }
 }
 
-/** The entries of a cut answer that the end of its agent commits; none for other errors. */
-export const cutItems = (error: unknown): readonly BatchItem[] =>
-  MillraceError.isInstance(error) && error instanceof CutAnswerError ? error.items : []
+/** The entries of an incomplete answer that the end of its agent commits; none for other errors. */
+export const incompleteAnswerItems = (error: unknown): readonly BatchItem[] =>
+  MillraceError.isInstance(error) && error instanceof IncompleteAnswerError ? error.items : []

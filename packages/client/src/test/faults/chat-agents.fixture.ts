@@ -1,6 +1,6 @@
 import { type Agent, agent, tool } from '@millrace/runtime'
 import { z } from 'zod'
-import { longText, scriptedAgents } from '../../../../scripts/faults/sessions/scripted-agents.fixture.ts'
+import { longText, scriptedAgents } from '../../../../../scripts/faults/sessions/scripted-agents.fixture.ts'
 
 const { model, teller, weigher, flaky, seller } = scriptedAgents({ paceMs: 1, maxFailures: 1 })
 

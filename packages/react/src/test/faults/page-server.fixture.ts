@@ -2,7 +2,7 @@
 
 import { agent, scriptedModel } from '@millrace/runtime'
 import { millrace } from '@millrace/server'
-import { messagesOfTest, reportEvent } from '../../../../scripts/faults/process.ts'
+import { messagesOfTest, reportEvent } from '../../../../../scripts/faults/process.ts'
 import { ANSWER } from './answer.fixture.ts'
 
 interface ServeOrder {

@@ -1,5 +1,5 @@
-import { scheduleSuite } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
-import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
+import { scheduleSuite } from '../../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
+import type { InProcessServer } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { openChatServer } from './chat-server.fixture.ts'
 import { playTabSchedule, type TabReport } from './tab-schedule.fixture.ts'
 
@@ -17,7 +17,7 @@ interface TabSuite {
 export function tabSuite({ name, count, concurrency, url }: TabSuite): void {
   scheduleSuite<InProcessServer, TabReport>({
     law: `laws 2 and 7: each tab shows the log on ${name} and reports each event once while connections fail`,
-    file: `packages/client/src/faults/${name}`,
+    file: `packages/client/src/test/faults/${name}`,
     count,
     concurrency,
     open: () => openChatServer(url),

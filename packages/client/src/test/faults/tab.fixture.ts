@@ -1,11 +1,11 @@
 // A browser tab with its own connection through a proxy and a chat per session, and a reader that uses `for await`.
 
 import { type Entry, Fold, foldLog, type View } from '@millrace/protocol'
-import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
-import { Random } from '../../../../scripts/faults/random.ts'
-import { HttpChat } from '../chat/http-chat.ts'
-import { createConnection, type PageConnection } from '../connection/page-connection.ts'
-import type { RequestError } from '../error/chat-error.ts'
+import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
+import { Random } from '../../../../../scripts/faults/random.ts'
+import { HttpChat } from '../../chat/http-chat.ts'
+import { createConnection, type PageConnection } from '../../connection/page-connection.ts'
+import type { RequestError } from '../../error/chat-error.ts'
 import { TabRecorder } from './tab-recorder.fixture.ts'
 import { tamperingFetch } from './tamper.fixture.ts'
 

@@ -1,7 +1,7 @@
 // Compares the messages and callbacks of tabs with the log: complete at the end, nothing else before, each event once.
 
 import { type Entry, isData, type View } from '@millrace/protocol'
-import { asJson, differenceOf } from '../../../../scripts/faults/sessions/difference.fixture.ts'
+import { asJson, differenceOf } from '../../../../../scripts/faults/sessions/difference.fixture.ts'
 import type { Tab } from './tab.fixture.ts'
 import type { TabHarness } from './tab-harness.fixture.ts'
 import type { TabScript } from './tab-script.fixture.ts'

@@ -1,7 +1,7 @@
 // Faults that a network does not cause, but a client has to survive: repeated, late, lost and merged frames.
 
 import { type EntriesFrame, encodeSse, type Frame, FrameWriter, SSE_HEARTBEAT, SseDecoder } from '@millrace/protocol'
-import type { Random } from '../../../../scripts/faults/random.ts'
+import type { Random } from '../../../../../scripts/faults/random.ts'
 
 const KINDS = ['twice', 'late', 'lost', 'overlap'] as const
 

@@ -1,5 +1,5 @@
 import { millrace } from '@millrace/server'
-import { InProcessServer, SERVER_OPTIONS } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
+import { InProcessServer, SERVER_OPTIONS } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { AGENTS } from './chat-agents.fixture.ts'
 
 /**

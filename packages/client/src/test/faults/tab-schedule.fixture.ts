@@ -1,11 +1,11 @@
-import { Random } from '../../../../scripts/faults/random.ts'
+import { Random } from '../../../../../scripts/faults/random.ts'
 import {
   MAX_OBSERVATIONS_BEFORE_EVENT,
   MAX_OUTAGE_MS,
   type ScheduleLimits,
-} from '../../../../scripts/faults/sessions/schedule-harness.fixture.ts'
-import type { ScheduleReport } from '../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
-import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
+} from '../../../../../scripts/faults/sessions/schedule-harness.fixture.ts'
+import type { ScheduleReport } from '../../../../../scripts/faults/sessions/schedule-suite.fixture.ts'
+import type { InProcessServer } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { TabHarness } from './tab-harness.fixture.ts'
 import { TabScript } from './tab-script.fixture.ts'
 import { verdict } from './tab-verdict.fixture.ts'

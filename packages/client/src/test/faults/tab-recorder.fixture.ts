@@ -1,9 +1,9 @@
 // Records what a tab shows and reports for one session.
 
 import type { Message } from '@millrace/protocol'
-import type { ChatCallbacks, ChatFinish } from '../chat/callbacks.ts'
-import type { Store } from '../store/store.ts'
-import type { ChatData } from '../types/index.ts'
+import type { ChatCallbacks, ChatFinish } from '../../chat/callbacks.ts'
+import type { Store } from '../../store/store.ts'
+import type { ChatData } from '../../types/index.ts'
 
 /** A text that changed other than by growing at its end. */
 export interface TextRegression {

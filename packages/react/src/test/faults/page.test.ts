@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { buildSync, stop } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { bundle } from '../../../../scripts/faults/bundle.ts'
-import { firstSeed, reportFailed, reportPlayed, scheduleCount } from '../../../../scripts/faults/campaign.ts'
-import { startChildProcess } from '../../../../scripts/faults/process.ts'
-import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
-import { Random } from '../../../../scripts/faults/random.ts'
-import { PAGE_MS, testBrowser } from '../browser.fixture.ts'
+import { bundle } from '../../../../../scripts/faults/bundle.ts'
+import { firstSeed, reportFailed, reportPlayed, scheduleCount } from '../../../../../scripts/faults/campaign.ts'
+import { startChildProcess } from '../../../../../scripts/faults/process.ts'
+import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
+import { Random } from '../../../../../scripts/faults/random.ts'
+import { PAGE_MS, testBrowser } from '../../browser.fixture.ts'
 import { ANSWER } from './answer.fixture.ts'
 
 /** From here on three schedules inject every fault, and the second tab opens before each of their three faults once. */
@@ -230,7 +230,7 @@ test.each(Array.from({ length: scheduleCount(3) }, (_, n) => from + n))(
     try {
       await play(seed)
     } catch (error) {
-      const replayCommand = `npm run chaos -- --runs 1 --seed ${seed} packages/react/src/faults/page`
+      const replayCommand = `npm run chaos -- --runs 1 --seed ${seed} packages/react/src/test/faults/page`
       reportFailed({ seed, again: replayCommand })
       const failure = error instanceof Error ? error : new Error(String(error))
       failure.message = `${failure.message}\n  to play it again: ${replayCommand}`

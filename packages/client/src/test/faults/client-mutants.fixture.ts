@@ -1,10 +1,10 @@
 import { decodeCursor, type Frame, type Message } from '@millrace/protocol'
 import { vi } from 'vitest'
-import { everyNth, type Mutant } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
-import { Api } from '../connection/api.ts'
-import { FollowedSession } from '../connection/followed-session.ts'
-import { FlushScheduler } from '../notify/flush-scheduler.ts'
-import { Store } from '../store/store.ts'
+import { everyNth, type Mutant } from '../../../../../scripts/faults/sessions/mutant-search.fixture.ts'
+import { Api } from '../../connection/api.ts'
+import { FollowedSession } from '../../connection/followed-session.ts'
+import { FlushScheduler } from '../../notify/flush-scheduler.ts'
+import { Store } from '../../store/store.ts'
 
 /** Changes the frames before a session takes them. A frame changed to undefined is dropped. */
 function changeFrames(change: (frame: Frame, position: number) => Frame | undefined): void {

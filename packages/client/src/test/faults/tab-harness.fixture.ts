@@ -1,5 +1,5 @@
-import { ScheduleHarness } from '../../../../scripts/faults/sessions/schedule-harness.fixture.ts'
-import type { InProcessServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
+import { ScheduleHarness } from '../../../../../scripts/faults/sessions/schedule-harness.fixture.ts'
+import type { InProcessServer } from '../../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { Reader, Tab } from './tab.fixture.ts'
 
 /** Maximum duration of a client tool, in ms. */
