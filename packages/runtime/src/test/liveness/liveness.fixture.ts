@@ -12,8 +12,8 @@ import type { StoreSpec } from '../process/process-messages.fixture.ts'
 import type { ComputingOrder } from './computing-process.fixture.ts'
 
 /** Short, so that the tests are quick. Blocks and limits below are several times as long. */
-const LEASE_MS = 600
-const BLOCK_MS = 5 * LEASE_MS
+const LEASE_MS = 1_500
+const BLOCK_MS = 3 * LEASE_MS
 const CHILD = join(import.meta.dirname, 'computing-process.fixture.ts')
 
 export interface LivenessStore {
