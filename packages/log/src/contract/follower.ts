@@ -5,7 +5,7 @@ import type { Trial } from './trial.ts'
 /** Number of waits that add up to the timeout. */
 const WAIT_COUNT = 50
 
-/** A reader that reads its log only when it is woken. */
+/** A reader that reads its log only when it is woken, unless the wake-up names a head that it has read. */
 export class Follower {
   /** Number of wake-ups. */
   wakes = 0
@@ -22,11 +22,12 @@ export class Follower {
   constructor(trial: Trial, store: LogStore, streamId: string) {
     this.#timeoutMs = trial.timeoutMs
     this.#read = () => trial.available(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 }))
-    this.stop = store.watch(streamId, () => this.#onWake())
+    this.stop = store.watch(streamId, head => this.#onWake(head))
   }
 
-  #onWake(): void {
+  #onWake(head?: number): void {
     this.wakes++
+    if (head !== undefined && this.#page !== undefined && head <= this.#page.head) return
     this.#isDirty = true
     if (!this.#isReading) void this.#run()
   }

@@ -1,4 +1,4 @@
-import type { LogStore, StoredBatch } from '../store/log-store.ts'
+import type { AppendResult, LogStore, StoredBatch } from '../store/log-store.ts'
 import { assertEqual, assertTrue, describeAppend, formatRange } from './assert.ts'
 import { type ContractCase, define } from './contract-case.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
@@ -128,9 +128,12 @@ export const order: readonly ContractCase[] = [
     const [store] = handles as [LogStore]
     const streamId = await trial.log(store)
     const before = (await trial.head(store, streamId)).clock
-    for (const _ of Array(ROUNDS)) await Promise.all(handles.map(each => each.append(streamId, batch('x'), guest())))
+    const results: AppendResult[] = []
+    for (const _ of Array(ROUNDS))
+      results.push(...(await Promise.all(handles.map(each => each.append(streamId, batch('x'), guest())))))
     const { batches, clock } = await trial.page(store, streamId)
     neverBack([before, ...batches.map(({ timestamp }) => timestamp), clock])
+    areTimestamps(results, batches)
     const result = await store.append(streamId, batch('x'), guest())
     neverBack([clock, 'clock' in result ? result.clock : Number.NaN, (await trial.head(store, streamId)).clock])
   }),
@@ -141,12 +144,15 @@ export const order: readonly ContractCase[] = [
     async trial => {
       const store = await trial.open()
       const streamId = await trial.log(store)
+      const writer = await trial.writer(store, streamId)
+      const results: AppendResult[] = []
       for (const ms of [-60_000, 20_000, 30_000, 10_000]) {
-        await store.append(streamId, batch('x'), guest())
+        results.push(await store.append(streamId, batch('x'), guest()), await writer.append(batch('y')))
         await trial.subject.advance?.(ms)
       }
       const { batches } = await trial.page(store, streamId)
       neverBack(batches.map(({ timestamp }) => timestamp))
+      areTimestamps(results, batches)
     },
     { alone: true, needs: ['advance'] },
   ),
@@ -206,3 +212,12 @@ function neverBack(times: readonly number[]): void {
   for (const [i, time] of times.entries())
     assertTrue(i === 0 ? time > 0 : time >= (times[i - 1] as number), 'timestamps never decrease', times)
 }
+
+/** Each append answered with the timestamp of its batch. */
+function areTimestamps(results: readonly AppendResult[], batches: readonly StoredBatch[]): void {
+  const answered = results.map(result => ('clock' in result ? [result.last, result.clock] : []))
+  const stored = batches.map(({ last, timestamp }) => [last, timestamp])
+  assertEqual(answered.sort(byFirst), stored.sort(byFirst), 'the sequence and the timestamp that each append returned')
+}
+
+const byFirst = ([a = 0]: readonly number[], [b = 0]: readonly number[]): number => a - b

@@ -1,5 +1,5 @@
 import { LogError } from '../store/log-error.ts'
-import type { LogStore, Page } from '../store/log-store.ts'
+import type { LogStore, Page, Wake } from '../store/log-store.ts'
 
 type Asynchronous = {
   [K in keyof LogStore]-?: NonNullable<LogStore[K]> extends (...args: never[]) => Promise<unknown> ? K : never
@@ -24,6 +24,8 @@ export class InstrumentedStore {
   readonly #after = new Map<string, Step[]>()
   /** Watches that are not stopped. */
   watches = 0
+  /** Whether wake-ups name the head, as of the stores of Millrace. Other stores may not. */
+  namesHeads = true
   /** Number of entries that were read. */
   entries = 0
   /** Runs before and after each call reaches the store. */
@@ -92,8 +94,8 @@ export class InstrumentedStore {
     }
   }
 
-  readonly #watch = (streamId: string, wake: () => void): (() => void) => {
-    const stop = this.#inner.watch(streamId, wake)
+  readonly #watch = (streamId: string, wake: Wake): (() => void) => {
+    const stop = this.#inner.watch(streamId, head => (this.namesHeads ? wake(head) : wake()))
     this.watches++
     let isStopped = false
     return () => {

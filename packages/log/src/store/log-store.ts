@@ -98,7 +98,7 @@ export interface Accepted {
   readonly first: number
   /** Sequence of the last entry of the batch. */
   readonly last: number
-  /** The store's clock now, or the timestamp of the batch. */
+  /** `appended`: the timestamp of the batch. `duplicate`: that, or the store's clock now. */
   readonly clock: number
 }
 
@@ -251,6 +251,9 @@ export interface Fork {
 /** Result of a fork. */
 export type ForkResult = 'forked' | 'absent' | 'exists' | 'out-of-range'
 
+/** Tells of a change of a log. `head` is the last sequence of the appends that caused it; undefined for other changes. */
+export type Wake = (head?: number) => void
+
 /**
  * Storage of logs. Calls may be made at any time and from any number of processes; each is atomic. A call that cannot
  * be answered rejects with a `LogError` of code `unavailable`: the call may have taken effect. How durable an answer is
@@ -280,9 +283,12 @@ export interface LogStore {
    * second late, but never missed. Changes before the call of `watch` may not wake. `wake` must not throw. `close`
    * wakes once more, when every call of the handle already rejects with `closed`, so that waiting readers find out.
    *
+   * Where only appends caused the wake, the store may pass the last sequence that they wrote, so that a process that
+   * knows these entries need not read them.
+   *
    * Returns the function that stops it.
    */
-  watch(streamId: string, wake: () => void): () => void
+  watch(streamId: string, wake: Wake): () => void
 
   /**
    * Takes the log for `ttlMs` ms under a new epoch, which fences every other. Returns `busy` while any owner has a live

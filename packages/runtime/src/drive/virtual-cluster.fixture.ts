@@ -83,7 +83,7 @@ export class VirtualCluster {
     const found = async (): Promise<Entry> => {
       for (;;) {
         const { promise, resolve } = Promise.withResolvers<void>()
-        const stop = this.store.watch(session, resolve)
+        const stop = this.store.watch(session, () => resolve())
         const entry = (await this.entries(session)).find(is)
         if (entry) {
           stop()

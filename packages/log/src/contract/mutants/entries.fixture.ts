@@ -79,6 +79,16 @@ export const entries: readonly Mutant[] = [
     }),
   },
   {
+    fault: 'an append returns the time instead of its timestamp',
+    caught: { 'timestamps do not decrease when the clock is moved back': /the timestamp that each append returned/ },
+    within: ['order'],
+    handle: memory =>
+      appendFault(async ({ go }) => {
+        const result = await go()
+        return result.outcome === 'appended' ? { ...result, clock: memory.clock() } : result
+      })(memory),
+  },
+  {
     fault: 'timestamps are those of the process that appends',
     caught: { 'timestamps come from the clock of the store and never decrease': /timestamps never decrease/ },
     within: ['order'],

@@ -165,7 +165,7 @@ export const logs: readonly Mutant[] = [
   {
     fault: 'a closed handle continues to work',
     caught: { 'close: rejects every call of this handle; other handles continue': /found the result true/ },
-    within: ['removal'],
+    within: ['removal', 'heartbeats'],
     handle: () => () => ({ close: async () => {} }),
   },
   {

@@ -237,6 +237,22 @@ export const readers: readonly Mutant[] = [
     }),
   ),
   {
+    fault: 'wake-ups name the head before the append',
+    caught: { 'watch: every append wakes, from the same handle': /expected a wake-up that shows append 2/ },
+    within: ['watching', 'restarts', 'removal'],
+    handle: () => store => ({
+      watch: (id, wake) => store.watch(id, head => wake(head === undefined ? undefined : head - 1)),
+    }),
+  },
+  {
+    fault: 'wake-ups of other changes name the head',
+    caught: { [MOVES]: /expected a wake-up that shows a (claim|takeover|trim|removal)/ },
+    within: ['watching', 'restarts', 'removal'],
+    handle: memory => store => ({
+      watch: (id, wake) => store.watch(id, () => wake(memory.logs.get(id)?.head)),
+    }),
+  },
+  {
     fault: 'stop does not stop',
     caught: { 'watch: stop ends only its own watch': /the wake-ups after stop/ },
     within: ['watching'],

@@ -22,6 +22,7 @@ import type {
   ReadLimit,
   StoredSnapshot,
   TicketMove,
+  Wake,
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName, versionOf } from '../../store/names.ts'
@@ -45,7 +46,7 @@ export class Memory {
   /** All logs by id. */
   readonly logs = new Map<string, Log>()
   /** Callbacks of the watchers of each log, by id of the log. */
-  readonly watchers = new Map<string, Set<() => void>>()
+  readonly watchers = new Map<string, Set<Wake>>()
   /** The clock of all stores on this memory, in ms since 1970. */
   readonly clock: () => number
 
@@ -53,9 +54,9 @@ export class Memory {
     this.clock = clock
   }
 
-  /** Calls the watchers of a log. */
-  wake(streamId: string): void {
-    for (const wake of this.watchers.get(streamId) ?? []) wake()
+  /** Calls the watchers of a log. `head` is the last sequence of an append. */
+  wake(streamId: string, head?: number): void {
+    for (const wake of this.watchers.get(streamId) ?? []) wake(head)
   }
 }
 
@@ -65,7 +66,7 @@ export const memoryStore = (options?: MemoryOptions, memory = new Memory(options
 class MemoryStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #memory: Memory
-  readonly #watches = new Map<() => void, () => void>()
+  readonly #watches = new Map<() => void, Wake>()
   #closed = false
 
   constructor(memory: Memory) {
@@ -97,7 +98,8 @@ class MemoryStore implements LogStore {
     return this.#call(memory => {
       const log = memory.logs.get(streamId)
       const result = appendTo(log, batch, by, ticket, memory.clock(), this.maxBatchBytes)
-      if (result.outcome === 'appended' || result.outcome === 'regressed') memory.wake(streamId)
+      if (result.outcome === 'appended') memory.wake(streamId, result.last)
+      else if (result.outcome === 'regressed') memory.wake(streamId)
       return result
     })
   }
@@ -124,10 +126,10 @@ class MemoryStore implements LogStore {
     })
   }
 
-  watch(streamId: string, wake: () => void): () => void {
+  watch(streamId: string, wake: Wake): () => void {
     checkNames({ streamId })
     const { watchers } = this.#memory
-    const listener = () => wake()
+    const listener: Wake = head => wake(head)
     const all = watchers.get(streamId) ?? new Set()
     watchers.set(streamId, all.add(listener))
     const stop = () => {

@@ -21,6 +21,7 @@ import type {
   StoredSnapshot,
   TicketMove,
   TicketRecord,
+  Wake,
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
@@ -220,7 +221,8 @@ class PostgresStore implements LogStore {
         ? await this.#appends.append(keyOf(streamId), body, this.#writerValues(batch, by))
         : await this.#appendAlone(streamId, body, batch, by, ticket)
     const [outcome, first, last, clock] = result.slice(1, -1).split(',')
-    if (outcome === 'appended' || outcome === 'regressed') this.#changed(streamId)
+    if (outcome === 'appended') this.#changed(streamId, Number(last))
+    else if (outcome === 'regressed') this.#changed(streamId)
     if (outcome !== 'appended' && outcome !== 'duplicate') return { outcome } as AppendResult
     return { outcome, first: Number(first), last: Number(last), clock: Number(clock) } satisfies Accepted
   }
@@ -265,7 +267,7 @@ class PostgresStore implements LogStore {
     return row && { first: Number(row[0]), last: Number(row[1]) }
   }
 
-  watch(streamId: string, wake: () => void): () => void {
+  watch(streamId: string, wake: Wake): () => void {
     checkNames({ streamId })
     if (this.#database.closed) throw new LogError('closed', 'watch: the store was closed: open another handle')
     return this.#watchers.watch(streamId, wake)
@@ -449,8 +451,9 @@ class PostgresStore implements LogStore {
     await Promise.all([this.#database.end(), this.#listener?.stop(), this.heartbeat.close()])
   }
 
-  #changed(streamId: string): void {
-    this.#watchers.wake(streamId)
+  /** `head` is the last sequence of an append; undefined for other changes. */
+  #changed(streamId: string, head?: number): void {
+    this.#watchers.wake(streamId, head)
     this.#notifier.notify(streamId)
   }
 

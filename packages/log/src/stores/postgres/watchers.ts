@@ -1,10 +1,11 @@
+import type { Wake } from '../../store/log-store.ts'
 import { tokenOf } from './name.ts'
 
 const POLL_MS = 1_000
 
 interface WatchedStream {
   readonly token: string
-  readonly wakes: Set<() => void>
+  readonly wakes: Set<Wake>
   /** The log's stamp at the last poll; undefined before the first. */
   stamp: string | undefined
 }
@@ -33,9 +34,9 @@ export class PostgresWatchers {
     this.#options = options
   }
 
-  watch(streamId: string, wake: () => void): () => void {
+  watch(streamId: string, wake: Wake): () => void {
     const watched = this.#watched.get(streamId) ?? this.#add(streamId)
-    const listener = () => wake()
+    const listener: Wake = head => wake(head)
     watched.wakes.add(listener)
     if (this.#timer === undefined) {
       this.#timer = setInterval(() => this.#tick(), POLL_MS).unref()
@@ -55,9 +56,9 @@ export class PostgresWatchers {
     return watched
   }
 
-  /** A log was changed by this process. */
-  wake(streamId: string): void {
-    for (const wake of this.#watched.get(streamId)?.wakes ?? []) wake()
+  /** A log was changed by this process. `head` is the last sequence of an append. */
+  wake(streamId: string, head?: number): void {
+    for (const wake of this.#watched.get(streamId)?.wakes ?? []) wake(head)
   }
 
   /** Logs were changed by another process. */

@@ -17,7 +17,8 @@ const TIME_DIGITS = 13
 /**
  * KEYS: the records, then the streams. Four arguments each: the expected start of the record, its new start, the last
  * sequence, the batch. It returns the time, a letter for each append, and the first error, as one string, which is
- * cheaper for Redis than a list. It publishes only to channels with subscribers, which it counts with one command.
+ * cheaper for Redis than a list. It publishes the last sequence, only to channels with subscribers, which it counts
+ * with one command.
  */
 const PLAIN = new Script(`
 local call, sub, find = redis.call, string.sub, string.find
@@ -30,18 +31,16 @@ local codes, writes, failure = {}, {}, ''
 local a, w = 1, 0
 for i = 1, count do
   local expected, record = ARGV[a], records[i]
-  if record and find(record, expected, 1, true) == 1 then
-    local timestamp = sub(record, -13)
-    if timestamp < now then timestamp = now end
-    local added = redis.pcall('XADD', KEYS[count + i], ARGV[a + 2] .. '-' .. timestamp, 'b', ARGV[a + 3])
+  if record and find(record, expected, 1, true) == 1 and sub(record, -13) <= now then
+    local added = redis.pcall('XADD', KEYS[count + i], ARGV[a + 2] .. '-' .. now, 'b', ARGV[a + 3])
     if type(added) == 'table' then
       codes[i] = '${FAILED}'
       if failure == '' then failure = added.err end
     else
       writes[w + 1] = KEYS[i]
-      writes[w + 2] = ARGV[a + 1] .. timestamp
+      writes[w + 2] = ARGV[a + 1] .. now
       w = w + 2
-      if listeners[2 * i] ~= 0 then call('PUBLISH', KEYS[i], '') end
+      if listeners[2 * i] ~= 0 then call('PUBLISH', KEYS[i], ARGV[a + 2]) end
       codes[i] = '${APPENDED}'
     end
   else
@@ -123,8 +122,8 @@ if moves == '1' then
   local cursor = last .. '.' .. incarnation .. '.' .. mark
   redis.call('HSET', KEYS[2], 'v', cursor, 't', state, 'd', due, 'g', program, 'n', timestamp)
 end
-redis.call('PUBLISH', KEYS[1], '')
-return reply('appended', first, last, now)`)
+redis.call('PUBLISH', KEYS[1], last)
+return reply('appended', first, last, timestamp)`)
 
 /** The arguments of any append. */
 export function appendArguments(

@@ -204,7 +204,7 @@ test('connects with the options of a given client, and does not use that client'
   const client = redis.createClient({ url: `${running.url}/3` })
   const store = redisStore({ client, prefix: 'own:' })
   onTestFinished(() => store.close())
-  const woken = new Promise<void>(resolve => store.watch('log', resolve))
+  const woken = new Promise<void>(resolve => store.watch('log', () => resolve()))
   await store.create('log', null)
   await woken
   expect(client.isOpen).toBe(false)

@@ -18,6 +18,7 @@ import type {
   ReadLimit,
   StoredSnapshot,
   TicketMove,
+  Wake,
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
@@ -186,7 +187,7 @@ class RedisStore implements LogStore {
     })
   }
 
-  watch(streamId: string, wake: () => void): () => void {
+  watch(streamId: string, wake: Wake): () => void {
     checkNames({ streamId })
     return this.#watchers.watch(this.#keys.record(streamId), wake)
   }

@@ -9,6 +9,7 @@
 // - Redis disconnects a subscriber that is too slow; then the first rule applies.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Wake } from '../../store/log-store.ts'
 import { type Client, closeClient, connect, type Server } from './connection.ts'
 
 const PING_MS = 500
@@ -18,7 +19,7 @@ const RETRY_MS = 200
 /** The watchers of logs, and the connection that receives their messages. */
 export class RedisWatchers {
   readonly #server: Server
-  readonly #watchers = new Map<string, Set<() => void>>()
+  readonly #watchers = new Map<string, Set<Wake>>()
   /** Subscriptions without an answer yet. */
   readonly #unanswered = new Map<string, Promise<unknown>>()
   readonly #closing = new AbortController()
@@ -27,16 +28,17 @@ export class RedisWatchers {
   #end = (): void => {}
   /** When the unanswered ping was sent. */
   #pingSentAt: number | undefined
-  readonly #onMessage = (_: string, channel: string): void => this.#wake(this.#watchers.get(channel))
+  readonly #onMessage = (message: string, channel: string): void =>
+    this.#wake(this.#watchers.get(channel), headOf(message))
 
   constructor(server: Server) {
     this.#server = server
   }
 
-  /** Calls `wake` for every message on the channel, and when one may have been missed. */
-  watch(channel: string, wake: () => void): () => void {
+  /** Calls `wake` for every message on the channel, with the head that it names, and when one may have been missed. */
+  watch(channel: string, wake: Wake): () => void {
     if (this.#closing.signal.aborted) return () => {}
-    const listener = () => wake()
+    const listener: Wake = head => wake(head)
     const watchers = this.#watchers.get(channel)
     if (watchers) {
       watchers.add(listener)
@@ -58,7 +60,7 @@ export class RedisWatchers {
     await this.#listening
   }
 
-  #stop(channel: string, listener: () => void): void {
+  #stop(channel: string, listener: Wake): void {
     const watchers = this.#watchers.get(channel)
     if (!watchers?.delete(listener) || watchers.size > 0) return
     this.#watchers.delete(channel)
@@ -139,7 +141,10 @@ export class RedisWatchers {
     )
   }
 
-  #wake(watchers: Iterable<() => void> = []): void {
-    for (const wake of watchers) wake()
+  #wake(watchers: Iterable<Wake> = [], head?: number): void {
+    for (const wake of watchers) wake(head)
   }
 }
+
+/** The head in the message of an append. Other changes, and appends by earlier releases, have an empty message. */
+const headOf = (message: string): number | undefined => (/^\d+$/.test(message) ? Number(message) : undefined)

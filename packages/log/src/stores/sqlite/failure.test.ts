@@ -136,7 +136,7 @@ describe('calls on a file that cannot be used', () => {
   test('fail until the file becomes usable', async () => {
     const path = join(folder, 'later', 'logs.db')
     const store = open({ path })
-    const woken = new Promise<void>(resolve => void store.watch('log', resolve))
+    const woken = new Promise<void>(resolve => void store.watch('log', () => resolve()))
     expect((await failureOf(store.create('log', null))).code).toBe('unavailable')
     mkdirSync(join(folder, 'later'))
     expect(await store.create('log', null)).toBe(true)

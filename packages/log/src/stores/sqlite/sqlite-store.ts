@@ -25,6 +25,7 @@ import type {
   ReadLimit,
   StoredSnapshot,
   TicketMove,
+  Wake,
   WriterAppend,
 } from '../../store/log-store.ts'
 import { sqliteHeartbeat } from './heartbeat.ts'
@@ -169,7 +170,7 @@ class SqliteStore implements LogStore {
     return this.#runner.read('find', streamId, key)
   }
 
-  watch(streamId: string, wake: () => void): () => void {
+  watch(streamId: string, wake: Wake): () => void {
     checkNames({ streamId })
     if (this.#runner.isClosed) throw new LogError('closed', 'the store was closed: open another handle')
     return this.#watchers.watch(streamId, wake)

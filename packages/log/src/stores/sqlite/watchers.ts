@@ -1,3 +1,4 @@
+import type { Wake } from '../../store/log-store.ts'
 import type { LogFile } from './log-file.ts'
 
 /** How often a watched file is checked for changes of other connections, in ms. */
@@ -14,7 +15,7 @@ SELECT s.incarnation || '.' || s.epochs || '.' || (s.epoch IS NULL) || '.' || s.
 FROM streams s WHERE s.name = ?`
 
 interface WatchedLog {
-  readonly wakes: Set<{ readonly wake: () => void }>
+  readonly wakes: Set<{ readonly wake: Wake }>
   /** The state last read, except the head; undefined if unknown. */
   state: string | undefined
   head: number
@@ -36,7 +37,7 @@ export class SqliteWatchers {
     this.#peek = peek
   }
 
-  watch(streamId: string, wake: () => void): () => void {
+  watch(streamId: string, wake: Wake): () => void {
     let watched = this.#streams.get(streamId)
     if (watched === undefined) {
       watched = { wakes: new Set(), state: undefined, head: 0 }
@@ -56,7 +57,7 @@ export class SqliteWatchers {
     const watched = this.#streams.get(streamId)
     if (watched === undefined || (watched.state !== undefined && watched.head >= head)) return
     watched.head = head
-    wakeAll(watched)
+    wakeAll(watched, head)
   }
 
   /** Wakes for any other change by this handle. */
@@ -85,7 +86,7 @@ export class SqliteWatchers {
     this.#timer = undefined
   }
 
-  #stop(streamId: string, watched: WatchedLog, watcher: { readonly wake: () => void }): void {
+  #stop(streamId: string, watched: WatchedLog, watcher: { readonly wake: Wake }): void {
     watched.wakes.delete(watcher)
     if (watched.wakes.size > 0 || this.#streams.get(streamId) !== watched) return
     this.#streams.delete(streamId)
@@ -103,28 +104,31 @@ export class SqliteWatchers {
     let checked = 0
     for (const [streamId, watched] of this.#streams) {
       if (++checked % STREAMS_PER_TURN === 0) await new Promise(resolve => setImmediate(resolve))
-      if (this.#readState(streamId, watched)) wakeAll(watched)
+      const change = this.#readState(streamId, watched)
+      if (change !== 'none') wakeAll(watched, change === 'appends' ? watched.head : undefined)
     }
     this.#isPolling = false
     const end = performance.now()
     this.#pausedUntil = end + Math.min(PAUSE_FACTOR * (end - startedAt), MAX_PAUSE_MS)
   }
 
-  /** Reads a log's state. Returns whether it has changed since the last read. */
-  #readState(streamId: string, watched: WatchedLog): boolean {
+  /** Reads a log's state. Returns what has changed since the last read: nothing, by appends only, or anything else. */
+  #readState(streamId: string, watched: WatchedLog): 'none' | 'appends' | 'other' {
     const row = this.#peek(file => file.row<[string, number | null]>(STATE, streamId) ?? (['', 0] as const))
     if (row === undefined) {
       this.#version = undefined
-      return false
+      return 'none'
     }
     const [state, head] = [row[0], row[1] ?? 0]
-    const isNew = watched.state !== state || watched.head !== head
+    const isOther = watched.state !== state || head < watched.head
+    const isAppend = head > watched.head
     watched.state = state
     watched.head = head
-    return isNew
+    if (isOther) return 'other'
+    return isAppend ? 'appends' : 'none'
   }
 }
 
-function wakeAll({ wakes }: WatchedLog): void {
-  for (const { wake } of [...wakes]) wake()
+function wakeAll({ wakes }: WatchedLog, head?: number): void {
+  for (const { wake } of [...wakes]) wake(head)
 }

@@ -98,7 +98,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
       this.#world.check(result.outcome === expected, 'law 4', () => `append to a missing log: ${result.outcome}`)
     }
     if ('clock' in result) this.#world.clock = Math.max(this.#world.clock, result.clock)
-    if (result.outcome === 'appended') this.#world.wake(streamId)
+    if (result.outcome === 'appended') this.#world.wake(streamId, result.last)
     return result
   }
 

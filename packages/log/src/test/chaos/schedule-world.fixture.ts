@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LogStore } from '../../store/log-store.ts'
+import type { LogStore, Wake } from '../../store/log-store.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import type { Process, Scheduler } from './scheduler.fixture.ts'
 
@@ -13,7 +13,7 @@ export interface ScheduleStore {
 interface Watcher {
   readonly process: Process
   readonly streamId: string
-  readonly wake: () => void
+  readonly wake: Wake
 }
 
 /** State that all actors of a schedule share, and the records of the logs. */
@@ -69,7 +69,7 @@ export class World {
     return [...this.removed.filter(log => log.streamId === streamId), ...(now ? [now] : [])]
   }
 
-  watch(process: Process, streamId: string, wake: () => void): () => void {
+  watch(process: Process, streamId: string, wake: Wake): () => void {
     const watcher = { process, streamId, wake }
     this.#watchers.push(watcher)
     return () => {
@@ -77,15 +77,15 @@ export class World {
     }
   }
 
-  /** Wakes the watchers of a log: soon, late or twice, but always. */
-  wake(streamId: string): void {
+  /** Wakes the watchers of a log: soon, late or twice, but always. `head` is the last sequence of an append. */
+  wake(streamId: string, head?: number): void {
     const { scheduler } = this
     this.#watchers = this.#watchers.filter(({ process }) => process.isAlive)
     for (const { process, streamId: watched, wake } of this.#watchers) {
       if (watched !== streamId) continue
       const late = scheduler.random.chance(0.1) ? 1_000 : 20
-      scheduler.after(process, scheduler.random.below(late), wake)
-      if (scheduler.random.chance(0.05)) scheduler.after(process, scheduler.random.below(500), wake)
+      scheduler.after(process, scheduler.random.below(late), () => wake(head))
+      if (scheduler.random.chance(0.05)) scheduler.after(process, scheduler.random.below(500), () => wake(head))
     }
   }
 }
