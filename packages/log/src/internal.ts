@@ -5,6 +5,7 @@ export type { EntriesSince, FoldedLog, SnapshotRef } from './manager/stream-mana
 export type { BatchReader } from './read/batch-reader.ts'
 export type { LiveSubscriber } from './read/live-fanout.ts'
 export { entriesJsonOf, type ReadBatch } from './read/read-batch.ts'
+export type { AppendListener, OwnAppend } from './store/append-listener.ts'
 export { isPublicBlob } from './store/blobs.ts'
 export { qualifiedId, withSessionIds } from './store/session-id.ts'
 export { startWorker } from './store/start-worker.ts'

@@ -126,7 +126,7 @@ export class StreamManager {
     this.owner = options.owner ?? randomName()
     this.#settings = settingsOf(options)
     this.#history = new LogHistory(this.store, this.#call)
-    this.#claims = new Claims(this.#settings, this.owner, this.#call)
+    this.#claims = new Claims(this.#settings, this.owner, this.#call, streamId => this.#fanouts.get(streamId))
   }
 
   /** Creates an empty log for a principal. Returns false if it exists. */

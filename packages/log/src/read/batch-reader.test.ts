@@ -249,9 +249,10 @@ describe('a reader of one run in a long log', () => {
 })
 
 describe('law 8: readers of one log in one process', () => {
-  test('share one watch and one read', async () => {
+  test('share one watch and one read of what another process appends', async () => {
     const world = new World()
-    const writer = await world.writer()
+    const other = world.process()
+    const writer = await world.writer('r1', other)
     const readers = await Promise.all(Array.from({ length: 50 }, async () => collect(await open(world))))
     await settled()
     expect(world.tap.watches).toBe(1)
@@ -262,7 +263,7 @@ describe('law 8: readers of one log in one process', () => {
     }
     expect(world.tap.count('read')).toBe(10)
     for (const { items } of readers) expect(items).toHaveLength(12)
-    await world.manager.endStream(ID)
+    await other.endStream(ID)
     await Promise.all(readers.map(({ done }) => done))
     expect(world.tap.watches).toBe(0)
   })

@@ -1,6 +1,7 @@
 // Readers. Each has its own cursor and pulls the entries after it; nothing is queued for a reader.
 
 import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenCursor } from '@millrace/protocol'
+import { DecodedBatch } from '../store/decoded-batch.ts'
 import { decodeBatch } from '../store/entry.ts'
 import { LogError, StreamTruncatedError, TruncatedError } from '../store/log-error.ts'
 import type { LogStore } from '../store/log-store.ts'
@@ -9,7 +10,6 @@ import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
 import { Cancellation } from './cancellation.ts'
-import { DecodedBatch } from './decoded-batch.ts'
 import { isPlain } from './entries-json.ts'
 import { type LiveFanout, type LiveSubscriber, PAGE, type ParsedHead, parsedHeadOf } from './live-fanout.ts'
 import { type ReadBatch, unfilteredPiece } from './read-batch.ts'

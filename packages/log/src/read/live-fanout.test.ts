@@ -54,7 +54,7 @@ describe('law 2: no wake is missed', () => {
 
   test('a reader that starts to wait while the fan-out reads misses no wake', async () => {
     const world = new World()
-    const writer = await world.writer()
+    const writer = await world.writer('r1', world.process())
     const early = collect(await open(world))
     await settled()
     const held = world.tap.hold('read', 'after')
@@ -66,6 +66,86 @@ describe('law 2: no wake is missed', () => {
     await settled()
     expect(early.items.map(lineOf).slice(2)).toEqual(['text-delta 1 a', 'text-end 1'])
   })
+})
+
+describe('law 2: appends of a writer in this process', () => {
+  test('reach readers without a read', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const reader = collect(await open(world))
+    const subscriber = new Subscriber()
+    await subscribed(world, subscriber, 2)
+    await settled()
+    world.tap.reset()
+    for (const text of ['a', 'b', 'c']) await writer.write(delta(text)).appended
+    await writer.commit([])
+    await settled()
+    const lines = ['text-delta 1 a', 'text-delta 1 b', 'text-delta 1 c', 'checkpoint-created']
+    expect(reader.items.map(lineOf).slice(2)).toEqual(lines)
+    expect(subscriber.lines).toEqual(lines)
+    expect(world.tap.count('read')).toBe(0)
+  })
+
+  test('change the status of readers with the ticket', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const reader = collect(await open(world))
+    const writer = await world.writer()
+    await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
+    await reader.done
+    expect(reader.items.map(lineOf).at(-1)).toBe('run-finished')
+  })
+
+  test.each([true, false])(
+    'a guest’s append that follows one in flight reaches readers, heads: %j',
+    async namesHeads => {
+      const world = new World({ coalesceMs: 0 })
+      world.tap.namesHeads = namesHeads
+      const writer = await world.writer()
+      const reader = collect(await open(world, { follow: true }))
+      await settled()
+      const held = world.tap.hold('append', 'after')
+      const { appended } = writer.write(delta('a'))
+      await held.arrived
+      await elsewhere(world).append(ID, 'ada', { type: 'session-info', title: 'A' })
+      held.open()
+      await appended
+      await settled()
+      expect(reader.items.map(lineOf).slice(2)).toEqual(['text-delta 1 a', 'ada: session-info'])
+    },
+  )
+
+  test.each([true, false])(
+    'and of guests reach readers once and in order, with heads in wake-ups: %j',
+    async namesHeads => {
+      const world = new World({ coalesceMs: 0 })
+      world.tap.namesHeads = namesHeads
+      const writer = await world.writer()
+      const reader = collect(await open(world, { follow: true }))
+      const subscriber = new Subscriber()
+      await subscribed(world, subscriber)
+      await settled()
+      const guest = elsewhere(world)
+      for (let i = 0; i < 50; i++) {
+        // A guest's append before, during and after one of the writer, which is before or after a read of the fan-out.
+        const held = i % 5 === 4 ? world.tap.hold('read', 'after') : undefined
+        const late = i % 3 === 0 ? world.tap.hold('append', i % 2 === 0 ? 'after' : 'before') : undefined
+        const { appended } = writer.write(delta(`${i}`))
+        await late?.arrived
+        if (i % 4 > 1) await guest.append(ID, 'ada', { type: 'session-info', title: `${i}` })
+        late?.open()
+        await appended
+        if (i % 7 === 6) await writer.write({ type: 'data-x', data: i }).appended
+        held?.open()
+      }
+      await settled()
+      const log = (await world.log()).map(({ sequence }) => sequence)
+      expect(reader.items.map(({ sequence }) => sequence)).toEqual(log)
+      expect(subscriber.pieces.flatMap(({ entries }) => entries.map(({ sequence }) => sequence))).toEqual(
+        log.slice(-subscriber.lines.length),
+      )
+      expect(subscriber.pieces.at(-1)?.sequence).toBe(log.at(-1))
+    },
+  )
 })
 
 describe('law 8: the fan-out', () => {

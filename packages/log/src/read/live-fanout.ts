@@ -1,13 +1,14 @@
-// The live end of a log in this process: one watch, one read and one decoding for all its readers and subscribers. It
-// keeps the last few batches. A reader that is further behind reads from the store, so a slow reader costs the others
-// nothing (law 8).
+// The live end of a log in this process: one watch, one read and one decoding for all its readers and subscribers. The
+// batches of a writer in this process come from the writer, without a read. It keeps the last few batches. A reader
+// that is further behind reads from the store, so a slow reader costs the others nothing (law 8).
 
 import type { Cursor } from '@millrace/protocol'
+import type { AppendListener, OwnAppend } from '../store/append-listener.ts'
+import { DecodedBatch } from '../store/decoded-batch.ts'
 import type { LogHead, LogStore } from '../store/log-store.ts'
 import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
-import { DecodedBatch } from './decoded-batch.ts'
 import { livePiece, type ReadBatch } from './read-batch.ts'
 
 /** A log's head with its parsed ticket. */
@@ -43,7 +44,7 @@ export const parsedHeadOf = ({ head, incarnation, ticket: text }: LogHead, befor
   return { head, incarnation, ticketText: text, ticket }
 }
 
-export class LiveFanout {
+export class LiveFanout implements AppendListener {
   readonly #store: LogStore
   readonly #streamId: string
   readonly #timers: Timers
@@ -61,10 +62,13 @@ export class LiveFanout {
   /** The cursor up to which it has read. Undefined until a reader has caught up, and after the log changed under it. */
   #cursor: Cursor | undefined
   #head: ParsedHead | undefined
-  /** Counts the wakes of the watch. */
+  /** Counts the changes of the log that this process learned of. */
   #wakes = 0
-  #isDirty = false
+  /** The log may have entries up to this sequence that were not read: infinite for an unknown one. */
+  #unreadTo = 0
   #isPulling = false
+  /** Appends of writers in this process that are not settled. */
+  #sending = 0
 
   constructor(store: LogStore, streamId: string, timers: Timers, retryTimeoutMs: number, onIdle: () => void) {
     this.#store = store
@@ -76,7 +80,7 @@ export class LiveFanout {
 
   /** Adds a reader. Returns the function that removes it; the last one removed stops the watch. */
   join(): () => void {
-    if (this.#readers++ === 0) this.#unwatch = this.#store.watch(this.#streamId, () => this.#wake())
+    if (this.#readers++ === 0) this.#unwatch = this.#store.watch(this.#streamId, head => this.#wake(head))
     let hasLeft = false
     return () => {
       if (hasLeft) return
@@ -97,7 +101,7 @@ export class LiveFanout {
     if (batches === undefined) return undefined
     this.#subscribers.set(subscriber, this.join())
     if (batches.length > 0) this.#deliver(subscriber, this.#piece(cursor.sequence, batches))
-    if (this.#isDirty) void this.#pull()
+    this.#pullIfBehind()
     return () => this.#unsubscribe(subscriber)
   }
 
@@ -129,7 +133,7 @@ export class LiveFanout {
     return livePiece(after, cursor, batches, cursor.sequence >= (this.#head?.head ?? 0))
   }
 
-  /** The number of wakes so far. A reader takes it before it reads, to detect changes after. */
+  /** The number of known changes so far. A reader takes it before it reads, to detect changes after. */
   get wakes(): number {
     return this.#wakes
   }
@@ -172,7 +176,7 @@ export class LiveFanout {
     this.#reset()
     this.#cursor = this.#base = cursor
     this.#head = head
-    if (since !== this.#wakes) this.#isDirty = true
+    if (since !== this.#wakes) this.#unreadTo = Number.POSITIVE_INFINITY
   }
 
   /**
@@ -186,18 +190,56 @@ export class LiveFanout {
       return () => {}
     }
     this.#waiting.add(call)
-    if (this.#isDirty) void this.#pull()
+    this.#pullIfBehind()
     return () => this.#waiting.delete(call)
   }
 
-  #wake(): void {
-    this.#wakes++
-    this.#markDirty()
+  sending(): void {
+    this.#sending++
   }
 
-  #markDirty(): void {
-    this.#isDirty = true
-    if (this.#isAwaited) void this.#pull()
+  /** Takes the batch of a writer in this process, if it follows the last one here and a reader waits for it. */
+  settled(append: OwnAppend | undefined): void {
+    this.#sending--
+    if (append?.batch && this.#isAwaited && this.#isAt(append.after)) {
+      const { batch, cursor, ticketText: text } = append
+      const head = this.#head as ParsedHead
+      const ticket = text === undefined ? {} : { ticketText: text, ticket: ticketOf(text) }
+      this.#head = { ...head, head: Math.max(head.head, batch.last), ...ticket }
+      this.#wakes++
+      this.#dropOldBatches()
+      this.#add([batch], cursor)
+      if (this.#unreadTo <= cursor.sequence) this.#unreadTo = 0
+      this.#notify()
+    }
+    this.#pullIfBehind()
+  }
+
+  #isAt({ sequence, incarnation, epoch }: Cursor): boolean {
+    const cursor = this.#cursor
+    return cursor?.sequence === sequence && cursor.epoch === epoch && cursor.incarnation === incarnation
+  }
+
+  /** A wake-up that names a head which was read already, such as that of an own append, tells nothing new. */
+  #wake(head = Number.POSITIVE_INFINITY): void {
+    if (this.#cursor !== undefined && head <= this.#cursor.sequence) return
+    this.#wakes++
+    // Until a reader has caught up, there is nothing to compare a head with.
+    this.#markDirty(this.#cursor === undefined ? Number.POSITIVE_INFINITY : head)
+  }
+
+  #markDirty(to = Number.POSITIVE_INFINITY): void {
+    this.#unreadTo = Math.max(this.#unreadTo, to)
+    this.#pullIfBehind()
+  }
+
+  /** Reads what is not read yet, if a reader waits for it. A wake-up during an own append may be that append's. */
+  #pullIfBehind(): void {
+    if (this.#mustPull) void this.#pull()
+  }
+
+  get #mustPull(): boolean {
+    return this.#unreadTo > 0 && this.#isAwaited && this.#sending === 0
   }
 
   /** Whether a reader or subscriber waits for entries. */
@@ -209,13 +251,13 @@ export class LiveFanout {
     if (this.#isPulling) return
     this.#isPulling = true
     try {
-      while (this.#isDirty && this.#isAwaited) {
-        this.#isDirty = false
+      while (this.#mustPull) {
+        this.#unreadTo = 0
         await this.#read()
         this.#notify()
       }
     } catch (error) {
-      this.#isDirty = true
+      this.#unreadTo = Number.POSITIVE_INFINITY
       this.#reset()
       this.#notify(error)
     } finally {
@@ -230,6 +272,7 @@ export class LiveFanout {
     const page = await retryWhileUnavailable(this.#timers, this.#retryTimeoutMs, () =>
       this.#store.read(this.#streamId, cursor, READ_LIMIT),
     )
+    // The log changed under it, or a writer's batch came first: entries after that batch woke during this read.
     if (this.#cursor !== cursor) return
     if (page === undefined || page.truncated !== null) {
       // Each reader finds out itself what this means for its cursor.
@@ -238,17 +281,28 @@ export class LiveFanout {
     }
     this.#head = parsedHeadOf(page, this.#head)
     this.#dropOldBatches()
-    const added = page.batches.map(batch => new DecodedBatch(batch))
+    const last = page.batches.at(-1)
+    if (last === undefined) return
+    const end = { sequence: last.last, incarnation: page.incarnation, epoch: last.mark }
+    if (end.sequence < page.head) this.#unreadTo = Number.POSITIVE_INFINITY
+    this.#add(
+      page.batches.map(batch => new DecodedBatch(batch)),
+      end,
+    )
+  }
+
+  /** Adds batches that follow the last one and end at a cursor, and delivers them. */
+  #add(added: readonly DecodedBatch[], cursor: Cursor): void {
+    const after = (this.#cursor as Cursor).sequence
     for (const batch of added) {
       this.#batches.push(batch)
       this.#length += batch.length
-      this.#cursor = { sequence: batch.last, incarnation: page.incarnation, epoch: batch.mark }
     }
-    if (this.#cursor.sequence < page.head) this.#isDirty = true
-    if (added.length === 0 || this.#subscribers.size === 0) return
-    const batch = this.#piece(cursor.sequence, added)
+    this.#cursor = cursor
+    if (this.#subscribers.size === 0) return
+    const piece = this.#piece(after, added)
     // In the same task as the move of the cursor: a reader that subscribes later begins after this piece.
-    for (const subscriber of this.#subscribers.keys()) this.#deliver(subscriber, batch)
+    for (const subscriber of this.#subscribers.keys()) this.#deliver(subscriber, piece)
   }
 
   #dropOldBatches(): void {

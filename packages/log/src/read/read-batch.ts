@@ -1,8 +1,8 @@
 // The pieces of a log that readers get, with their JSON where the store has it.
 
 import { type Cursor, coalesce, type Entry, encodeCursor } from '@millrace/protocol'
+import type { DecodedBatch } from '../store/decoded-batch.ts'
 import type { StoredBatch } from '../store/log-store.ts'
-import type { DecodedBatch } from './decoded-batch.ts'
 import { entriesJson, isPlain } from './entries-json.ts'
 import { decodeJoined } from './join-deltas.ts'
 

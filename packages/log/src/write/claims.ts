@@ -9,7 +9,7 @@ import type { StoreCall } from '../store/retry.ts'
 import { mainLaneOrigin, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { Lease } from './lease.ts'
 import type { Preamble } from './preamble.ts'
-import { Writer, type WriterSettings } from './writer.ts'
+import { type ReadersOf, Writer, type WriterSettings } from './writer.ts'
 
 /** The origin of a writer, and its preamble. */
 interface WriterStart {
@@ -24,15 +24,17 @@ export class Claims {
   readonly #settings: WriterSettings
   readonly #owner: string
   readonly #call: StoreCall
+  readonly #readersOf: ReadersOf
   readonly #writers = new Map<string, Writer>()
   /** Claims in flight. */
   readonly #claiming = new Set<Promise<unknown>>()
   #isClosed = false
 
-  constructor(settings: WriterSettings, owner: string, call: StoreCall) {
+  constructor(settings: WriterSettings, owner: string, call: StoreCall, readersOf: ReadersOf) {
     this.#settings = settings
     this.#owner = owner
     this.#call = call
+    this.#readersOf = readersOf
   }
 
   /** This process's writer of a log, if it has one. */
@@ -78,9 +80,10 @@ export class Claims {
       const claimed = { streamId, epoch, cursor, ticket, version: page.version }
       const { origin, preamble } = await begin(ticket, cursor)
       this.#mustBeOpen()
-      const writer = new Writer(claimed, lease, origin, this.#settings, preamble, closed => {
+      const onClose = (closed: Writer) => {
         if (this.#writers.get(streamId) === closed) this.#writers.delete(streamId)
-      })
+      }
+      const writer = new Writer(claimed, lease, origin, this.#settings, preamble, onClose, this.#readersOf)
       // The lease may have been lost meanwhile.
       if (!writer.signal.aborted) this.#writers.set(streamId, writer)
       return writer

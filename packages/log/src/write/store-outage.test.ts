@@ -101,7 +101,8 @@ describe('a store that is unavailable for a while', () => {
 
   test('readers wait for it, and miss nothing', async () => {
     const world = new World()
-    const writer = await world.writer()
+    const other = world.process()
+    const writer = await world.writer('r1', other)
     const reader = await world.manager.createResumableReader(ID)
     const seen: number[] = []
     const done = (async () => {
@@ -113,7 +114,7 @@ describe('a store that is unavailable for a while', () => {
       writer.write(delta('x'))
       await world.clock.advance(3000)
     }
-    await world.manager.endStream(ID)
+    await other.endStream(ID)
     await world.clock.advance(3000)
     await done
     expect(seen).toEqual((await world.log()).map(({ sequence }) => sequence))

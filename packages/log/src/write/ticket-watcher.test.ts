@@ -7,6 +7,13 @@ import { mustStop, type Ticket } from '../ticket/ticket.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 
+/** A world whose store names no head in its wake-ups. */
+function worldWithoutHeads(): World {
+  const world = new World()
+  world.tap.namesHeads = false
+  return world
+}
+
 /** A writer that watches and has been idle for long, and the tickets that it got. */
 async function watching(world: World) {
   const writer = await world.writer()
@@ -36,8 +43,31 @@ describe('a watching writer', () => {
     expect(world.tap.count('read')).toBe(1)
   })
 
-  test('gets a guest’s decision with its own next append while it writes', async () => {
+  test('gets a guest’s decision at once while it writes, by the head that the wake-up names', async () => {
     const world = new World()
+    const { writer, tickets } = await watching(world)
+    await writer.write(delta('a')).appended
+    await appended(world)
+    await settled()
+    expect(tickets.map(mustStop)).toEqual([true])
+  })
+
+  test('gets a guest’s decision that was made while its append was in flight', async () => {
+    const world = new World()
+    const { writer, tickets } = await watching(world)
+    const held = world.tap.hold('append', 'after')
+    const { appended: done } = writer.write(delta('a'))
+    await held.arrived
+    await appended(world)
+    expect(tickets).toEqual([])
+    held.open()
+    await done
+    await settled()
+    expect(tickets.map(mustStop)).toEqual([true])
+  })
+
+  test('gets a guest’s decision with its own next append while it writes, without heads', async () => {
+    const world = worldWithoutHeads()
     const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
     await appended(world)
@@ -106,8 +136,8 @@ describe('a watching writer', () => {
     expect(world.tap.count('read')).toBe(2)
   })
 
-  test('gets decisions made between a read and the timer for the next', async () => {
-    const world = new World()
+  test('gets decisions made between a read and the timer for the next, without heads', async () => {
+    const world = worldWithoutHeads()
     const { writer, tickets } = await watching(world)
     await writer.write(delta('a')).appended
     const held = world.tap.hold('read', 'after')
@@ -147,8 +177,22 @@ describe('a watching writer', () => {
 })
 
 describe('watching', () => {
-  test('costs a stream of deltas no reads at any pace, and one when it pauses', async () => {
+  test('costs a stream of deltas no reads at any pace', async () => {
     const world = new World()
+    const { writer, tickets } = await watching(world)
+    for (const pace of [4, 20, 100, 1000]) {
+      for (let i = 0; i < 100; i++) {
+        writer.write(delta(`${i} `))
+        await world.clock.advance(pace)
+      }
+      await world.clock.advance(10_000)
+    }
+    expect(world.tap.count('read')).toBe(0)
+    expect(tickets).toEqual([])
+  })
+
+  test('costs a stream of deltas no reads at any pace, and one when it pauses, without heads', async () => {
+    const world = worldWithoutHeads()
     const { writer, tickets } = await watching(world)
     for (const pace of [4, 20, 100]) {
       world.tap.reset()
@@ -164,8 +208,8 @@ describe('watching', () => {
     expect(tickets).toEqual([])
   })
 
-  test('costs no reads with a slow store either', async () => {
-    const world = new World()
+  test('costs no reads with a slow store either, without heads', async () => {
+    const world = worldWithoutHeads()
     const { writer } = await watching(world)
     for (let i = 0; i < 10; i++) {
       const held = world.tap.hold('append', 'after')

@@ -1,19 +1,21 @@
 // Detects changes of the ticket by others. A writer's own appends wake it too, but their sequences prove that no
-// other append came between: sequences have no gaps, and only guests write beside a writer. So it reads the ticket at
-// once when a sequence shows a foreign append, and otherwise only when its own appends pause: a stream of deltas
-// costs no reads.
+// other append came between: sequences have no gaps, and only guests write beside a writer. A wake-up that names a
+// head is compared with the writer's last entry. After another wake-up it reads the ticket at once when a sequence
+// shows a foreign append, and otherwise only when its own appends pause. So a stream of deltas costs no reads.
 
+import type { AppendListener, OwnAppend } from '../store/append-listener.ts'
 import { LogError } from '../store/log-error.ts'
+import type { Wake } from '../store/log-store.ts'
 import type { Timers } from '../store/timers.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
 /**
- * How long after its own append a writer attributes a wake to that append, in ms. Its next append may show earlier
- * that it was another's.
+ * How long after its own append a writer attributes a wake-up without a head to that append, in ms. Its next append may
+ * show earlier that it was another's.
  */
 const OWN_MS = 200
 
-export class TicketWatcher {
+export class TicketWatcher implements AppendListener {
   readonly #timers: Timers
   readonly #look: () => Promise<unknown>
   readonly #listeners: ((ticket: Ticket) => void)[] = []
@@ -22,16 +24,24 @@ export class TicketWatcher {
   #isDirty = true
   /** Until when wakes are attributed to the writer's own appends. */
   #ownUntil: number
+  readonly #knownTo: () => number
+  /** The highest head that a wake-up named. */
+  #wokenHead = 0
+  #isSending = false
   #cancel: (() => void) | undefined
   #isLooking = false
   #isStopped = false
 
-  /** `look` reads the ticket and calls `moved` if it has changed. */
-  constructor(watch: (wake: () => void) => () => void, timers: Timers, look: () => Promise<unknown>) {
+  /**
+   * `look` reads the ticket and calls `moved` if it has changed. `knownTo` returns the sequence up to which the writer
+   * knows the log.
+   */
+  constructor(watch: (wake: Wake) => () => void, timers: Timers, knownTo: () => number, look: () => Promise<unknown>) {
     this.#timers = timers
     this.#look = look
+    this.#knownTo = knownTo
     this.#ownUntil = timers.now() + OWN_MS
-    this.#stopWatch = watch(() => this.#wake())
+    this.#stopWatch = watch(to => this.#wake(to))
     this.#schedule()
   }
 
@@ -54,15 +64,15 @@ export class TicketWatcher {
     }
   }
 
-  /** An append of the writer is sent. */
-  sent(): void {
+  sending(): void {
+    this.#isSending = true
     this.#ownUntil = this.#timers.now() + OWN_MS
   }
 
-  /** It was appended: directly after the one before it, or with entries of others between. */
-  appended(isNext: boolean): void {
-    this.#ownUntil = isNext ? this.#timers.now() + OWN_MS : Number.NEGATIVE_INFINITY
-    if (!isNext) this.#wake()
+  settled(append: OwnAppend | undefined): void {
+    this.#isSending = false
+    if (append?.isTicketKnown === false || this.#wokenHead > this.#knownTo()) this.#readSoon()
+    else if (append) this.#ownUntil = this.#timers.now() + OWN_MS
   }
 
   stop(): void {
@@ -71,8 +81,20 @@ export class TicketWatcher {
     this.#stopWatch()
   }
 
-  #wake(): void {
+  /** The head that a wake-up names shows whether the wake-up is the writer's own, once its append is settled. */
+  #wake(head?: number): void {
+    if (head === undefined) {
+      this.#isDirty = true
+      this.#schedule()
+    } else if (head > this.#knownTo()) {
+      this.#wokenHead = Math.max(this.#wokenHead, head)
+      if (!this.#isSending) this.#readSoon()
+    }
+  }
+
+  #readSoon(): void {
     this.#isDirty = true
+    this.#ownUntil = Number.NEGATIVE_INFINITY
     this.#schedule()
   }
 

@@ -3,6 +3,7 @@
 // conditional on the ticket on which it was decided (law 5).
 
 import type { Chunk, Cursor, WriterOrigin } from '@millrace/protocol'
+import type { AppendListener } from '../store/append-listener.ts'
 import type { NewBlob } from '../store/blobs.ts'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
@@ -48,6 +49,9 @@ export interface WriterSettings {
   readonly queueBytes: number
 }
 
+/** The listener of the readers that a log has in this process now. */
+export type ReadersOf = (streamId: string) => AppendListener | undefined
+
 /** The one producer of a log, under one epoch. Another claim fences it. */
 export class Writer {
   /** Id of the log. */
@@ -79,6 +83,7 @@ export class Writer {
     settings: WriterSettings,
     preamble: Preamble,
     onClose: (writer: Writer) => void,
+    readersOf: ReadersOf = () => undefined,
   ) {
     const { streamId, epoch } = claimed
     const { store, timers, retryTimeoutMs } = settings
@@ -88,7 +93,7 @@ export class Writer {
     this.#bounds = { ...settings, maxBatchBytes: store.maxBatchBytes }
     this.#preamble = preamble
     this.#onClose = onClose
-    this.#appender = new Appender(store, timers, retryTimeoutMs, claimed)
+    this.#appender = new Appender(store, timers, retryTimeoutMs, claimed, () => readersOf(streamId))
     this.#queue = new WriteQueue(
       { ...settings, maxBatchBytes: store.maxBatchBytes },
       {
@@ -163,6 +168,11 @@ export class Writer {
   watch(onMoved: (ticket: Ticket) => void): void {
     this.signal.throwIfAborted()
     this.#appender.watch(onMoved, () => this.refresh())
+  }
+
+  /** Calls the listener from the next append on. Returns the function that removes it. */
+  listen(listener: AppendListener): () => void {
+    return this.#appender.listen(listener)
   }
 
   /**

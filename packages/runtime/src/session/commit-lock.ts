@@ -12,15 +12,7 @@ export class CommitLock {
 
   /** Runs a commit that is built from the session. It starts with the current session. */
   run<T>(commit: () => Promise<T>): Promise<T> {
-    return this.runUnread(async () => {
-      await this.#session.current()
-      return commit()
-    })
-  }
-
-  /** Runs a commit that uses nothing of the session. It costs no read. */
-  runUnread<T>(commit: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(commit)
+    const done = this.#last.then(() => this.#session.current()).then(commit)
     // The next commit runs even if this one fails.
     this.#last = done.catch(() => {})
     return done

@@ -1,9 +1,10 @@
 import { Memory, memoryStore, StreamManager } from '@millrace/log'
-import { Fold } from '@millrace/protocol'
+import { type Chunk, Fold } from '@millrace/protocol'
 import { expect, test, vi } from 'vitest'
 import { Session } from './session.ts'
 
 const LARGE = 'x'.repeat(200)
+const USER = { messageId: 'm', role: 'user' as const, parts: [{ type: 'text' as const, text: 'Go on.' }] }
 
 /** A session with a run whose context and tool output are stored as blobs. */
 async function written() {
@@ -43,6 +44,48 @@ test('continues from its last position and resolves large values', async () => {
   // Checkpoints of calls do not count as checkpoints of the agent.
   expect(await session.lastCheckpoint('r')).toEqual({ checkpointId: 'r/main/1+', stepCount: 1 })
   expect(await session.lastCheckpoint('other')).toBeUndefined()
+  await manager.close()
+})
+
+test('folds appends of its writer at once, and reads only what guests appended between', async () => {
+  const { manager, writer } = await written()
+  const session = await Session.open(manager, 's', { writer })
+  const reads = vi.spyOn(manager, 'upTo')
+  await writer.commit([{ type: 'state-snapshot', state: 1 }])
+  expect([session.head, session.state]).toEqual([writer.cursor.sequence, 1])
+  await manager.append('s', 'ann', { type: 'session-info', title: 'First' })
+  await writer.commit([{ type: 'state-snapshot', state: 2 }])
+  expect(session.state).toBe(1)
+  expect((await session.current()).state).toBe(2)
+  expect(reads).toHaveBeenCalledTimes(1)
+  await writer.commit([{ type: 'state-snapshot', state: 3 }])
+  expect([session.head, session.state]).toEqual([writer.cursor.sequence, 3])
+  // An append during a read is in the read, or is read later.
+  const caughtUp = session.catchUp()
+  await writer.commit([{ type: 'state-snapshot', state: 4 }])
+  await caughtUp
+  expect((await session.current()).state).toBe(4)
+  const { view } = await Session.open(manager, 's')
+  expect(session.view).toEqual(view)
+  session.close()
+  await writer.commit([{ type: 'state-snapshot', state: 5 }])
+  expect(session.state).toBe(4)
+  await manager.close()
+})
+
+test('gives a model no message of a run that has only begun', async () => {
+  const { manager, writer } = await written()
+  await writer.decide(() => [{ type: 'run-finished', status: 'completed' }])
+  await writer.close()
+  const request = { type: 'run-requested', runId: 'q', program: 'agent:a@1', message: USER } satisfies Chunk
+  await manager.append('s', 'ann', request)
+  const next = await manager.createWriter('s', { runId: 'q', agentType: 'a', step: 1 })
+  await next.write({ type: 'start' }).appended
+  await next.write({ type: 'step-start' }).appended
+  const session = await Session.open(manager, 's', { writer: next })
+  expect(session.message('q', 'q')).toBeDefined()
+  expect((await session.history()).at(-1)?.role).toBe('user')
+  expect(await session.agentHistory('q', 'q')).toEqual([])
   await manager.close()
 })
 

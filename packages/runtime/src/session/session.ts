@@ -1,7 +1,7 @@
 // A session as its driver sees it: the fold of its log, updated step by step. An update costs only the new entries.
 
 import { type Checkpoint, LogError, type StreamInfo, type StreamManager, type Writer } from '@millrace/log'
-import type { EntriesSince, FoldedLog, SnapshotRef } from '@millrace/log/internal'
+import type { EntriesSince, FoldedLog, OwnAppend, SnapshotRef } from '@millrace/log/internal'
 import {
   type Agent,
   type Entry,
@@ -29,8 +29,8 @@ export const outputStreamId = (runId: string, agentId: string = runId): string =
 
 /** Options for one drive of the session. */
 export interface SessionOptions {
-  /** Writes the entries of the run: `current` folds what it has appended. */
-  readonly writer?: Pick<Writer, 'cursor'>
+  /** Writes the entries of the run. They are folded as soon as they are in the log. */
+  readonly writer?: Pick<Writer, 'cursor' | 'listen'>
   /** Called with the new head after entries were folded. */
   readonly onRead?: (head: number) => void
   /** Called with the store's clock whenever the store returns it. */
@@ -44,6 +44,8 @@ export class Session {
   #options: SessionOptions
   /** The read in progress. */
   #reading: Promise<unknown> = Promise.resolve()
+  #reads = 0
+  readonly #stopListening: (() => void) | undefined
   #stats: RunStats | undefined
   #view: View | undefined
   /** Parts with their large values, by the original part. */
@@ -68,6 +70,7 @@ export class Session {
     for (const { runId, agentId, status } of this.view.agents) {
       if (status === undefined) this.#openAgents.add(messageIdOf(runId, agentId))
     }
+    this.#stopListening = options.writer?.listen({ sending() {}, settled: append => this.#applyOwn(append) })
   }
 
   /** Opens a session for one drive. Reads what is new since this process last read its log. */
@@ -81,6 +84,7 @@ export class Session {
   /** Gives the folded log back, so that the next drive or reader continues from it. Only when nothing uses this session any more. */
   close(): void {
     this.#options = {}
+    this.#stopListening?.()
     this.#manager.giveBackFold(this.id, this.#log)
   }
 
@@ -99,11 +103,12 @@ export class Session {
   }
 
   /**
-   * The session with all entries that the driver's writer has appended so far. This is the only place in the runtime
-   * that reads the driver's own entries back.
+   * The session with all entries that the driver's writer has appended so far. Reads only if entries of guests precede
+   * some of them, or if the result of an append was lost.
    */
   async current(): Promise<this> {
-    await this.#readTo(this.#options.writer?.cursor.sequence ?? 0)
+    const { sequence = 0 } = this.#options.writer?.cursor ?? {}
+    if (sequence > this.head) await this.#readTo(sequence)
     return this
   }
 
@@ -120,9 +125,22 @@ export class Session {
     })
   }
 
+  /** Folds an append of the driver's writer, unless it must be read: a read in progress may hold it, too. */
+  #applyOwn(append: OwnAppend | undefined): void {
+    const { cursor } = this.#log
+    if (append?.batch === undefined || this.#reads > 0) return
+    const { after, batch } = append
+    const isNext =
+      after.sequence === cursor.sequence && after.epoch === cursor.epoch && after.incarnation === cursor.incarnation
+    if (!isNext) return
+    this.#apply({ entries: batch.entries, cursor: append.cursor, bytes: batch.length })
+    this.#options.onRead?.(this.#fold.head)
+  }
+
   /** Serializes reads: several lanes read, and each entry must be applied once. */
   #serialize<T>(read: () => Promise<T>): Promise<T> {
-    const done = this.#reading.then(read)
+    this.#reads++
+    const done = this.#reading.then(read).finally(() => this.#reads--)
     this.#reading = done.catch(() => {})
     return done
   }
@@ -314,7 +332,7 @@ export class Session {
   /** The message of an agent in a run as history, with large values and its output as text; empty if there is none. */
   async agentHistory(runId: string, agentId: string): Promise<Message[]> {
     const message = this.message(runId, agentId)
-    return message ? [await this.withLargeValues(message)] : []
+    return message && this.#hasContent(message) ? [await this.withLargeValues(message)] : []
   }
 
   /** Whether the session has a call with this id, including internal ones. */
@@ -345,7 +363,9 @@ export class Session {
 
   /** The conversation: messages of users and root agents, with large values and outputs as text. */
   async history(): Promise<Message[]> {
-    const topLevelMessages = this.view.messages.filter(({ parent }) => parent === undefined)
+    const topLevelMessages = this.view.messages.filter(
+      message => message.parent === undefined && this.#hasContent(message),
+    )
     // Most messages need no change, and there may be many.
     const rest = topLevelMessages.flatMap((message, i) => (this.#isPlain(message) ? [] : [i]))
     await Promise.all(
@@ -354,6 +374,11 @@ export class Session {
       }),
     )
     return topLevelMessages
+  }
+
+  /** Whether a message has anything for a model: the message of a run that has just begun has not. */
+  #hasContent(message: Message): boolean {
+    return message.parts.some(part => part.type !== 'step-start') || this.#outputOf(message) !== undefined
   }
 
   /** Whether a message has neither large values nor an output. */

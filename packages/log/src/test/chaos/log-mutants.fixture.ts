@@ -105,7 +105,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a reader without proof in its cursor',
-    seed: 4,
+    seed: 1,
     found: /law 2/,
     manager: ofReaders(store =>
       withCalls(store, { read: (streamId, { sequence }, limit) => store.read(streamId, { sequence }, limit) }),
@@ -132,7 +132,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a trim that drops needed entries',
-    seed: 1,
+    seed: 2,
     found: /law 12/,
     manager: store => withCalls(store, { trim: (streamId, floor) => store.trim(streamId, floor + 4) }),
   },
@@ -180,7 +180,7 @@ export const MUTANTS: readonly Mutant[] = [
       })
     },
   },
-  { name: 'a store that does not recognise a retry', seed: 2, found: /law 5/, store: withNewCounters },
+  { name: 'a store that does not recognise a retry', seed: 1, found: /law 5/, store: withNewCounters },
   {
     name: 'a store that ignores versions',
     seed: 1,

@@ -96,7 +96,7 @@ export async function invalidateUnfinishedObjects({ work, at, lane }: NodeExecut
   for (const hookId of unfinishedFirstPasses(await session.current(), runId).filter(id => id.startsWith(prefix))) {
     // On the hook's lane, because the node's end commits the lane of the node.
     const hookLane = writer.lane({ ...lane.origin, lane: `${lane.origin.lane}/${hookId.slice(prefix.length)}` })
-    await work.commitLock.runUnread(async () => {
+    await work.commitLock.run(async () => {
       signal.throwIfAborted()
       await hookLane.commit([invalidated(hookStreamId(runId, hookId), reason), checkpointOf(hookLane)])
     })

@@ -343,7 +343,7 @@ export class NodeExecution {
 
   /** Commits entries and a record together with everything uncommitted, and adds the records to the replay. */
   async #commit(entries: readonly BatchItem[], createRecord: () => HookRecord | undefined): Promise<void> {
-    await this.work.commitLock.runUnread(async () => {
+    await this.work.commitLock.run(async () => {
       for (;;) {
         // The code finishes its section first: what it does after it has set a value would be skipped on replay, but not be in the log.
         if (this.replay.section.isUnrecorded) await new Promise(resolve => setImmediate(resolve))

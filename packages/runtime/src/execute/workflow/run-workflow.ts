@@ -337,7 +337,7 @@ class WorkflowRun {
     extraEntries: readonly BatchItem[] = [],
   ): Promise<void> {
     const { lane, at } = execution
-    await this.#work.commitLock.runUnread(async () => {
+    await this.#work.commitLock.run(async () => {
       this.#work.signal.throwIfAborted()
       const before = this.#position
       const after = change(this.#position)

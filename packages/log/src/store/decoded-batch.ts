@@ -1,6 +1,6 @@
 import type { Entry } from '@millrace/protocol'
-import { decodeBatch } from '../store/entry.ts'
-import type { StoredBatch } from '../store/log-store.ts'
+import { decodeBatch } from './entry.ts'
+import type { StoredBatch } from './log-store.ts'
 
 /** A stored batch that is decoded when its entries are first read, once for all readers. Readers never change it. */
 export class DecodedBatch {
