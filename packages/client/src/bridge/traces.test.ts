@@ -1,8 +1,12 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { chatOf } from './chat.fixture.ts'
 import type { ChatMessageChunk } from './types.ts'
+
+// A reply waits a short time for its first chunk. No timer runs here, so a busy machine cannot end that wait.
+beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+afterAll(() => void vi.useRealTimers())
 
 const runs = (n: number) => ({ numRuns: multiplied(n) })
 
